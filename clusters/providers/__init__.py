@@ -1,0 +1,99 @@
+"""The contract every provider adapter keeps. An adapter translates; it never waits, retries, decides or imports Django."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+Phase = Literal["absent", "busy", "ready", "failed", "deleting"]
+ErrorKind = Literal["throttled", "unclear", "expired", "denied", "refused"]
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where to act: a participant's cloud account (12 digits), a Region, and how to be let in."""
+
+    account_id: str
+    region: str
+    role_arn: str
+    external_id: str
+    session_name: str  # at most 64 characters; appears in the account's own audit trail
+
+
+@dataclass(frozen=True)
+class Part:
+    """One external object as it is wanted: its name and token are functions of stored facts, never random at call time."""
+
+    kind: str  # a key of ADAPTERS
+    name: str
+    token: str
+    tags: Mapping[str, str]  # the ownership tags; what does not carry them is foreign
+    body: Mapping[str, Any]  # the request, complete; empty when only looking or deleting
+
+
+@dataclass(frozen=True)
+class NodeSeen:
+    """One seat of an instance group and the instance that sits in it now, in the engine's own words."""
+
+    group: str
+    instance_id: str
+    instance_type: str  # without the `ml.` prefix
+    status: str  # the engine's word, e.g. Running, Pending, Failure
+    message: str = ""
+    private_ip: str = ""
+    az_id: str = ""
+    launched_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class PartEvent:
+    """Something the engine itself reports about a part; `key` is stable, so that an event is recorded once."""
+
+    key: str
+    at: datetime
+    resource: str
+    status: str
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the provider says right now."""
+
+    phase: Phase
+    status: str = ""  # the engine's own word
+    reason: str = ""  # the engine's own sentence
+    external_id: str = ""
+    ours: bool = True  # carries the ownership tags of this Part
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[NodeSeen, ...] = ()
+    events: tuple[PartEvent, ...] = ()
+    body: Mapping[str, Any] = field(default_factory=dict)  # what can be compared with the wish, e.g. counts per group
+
+
+class ProviderError(Exception):
+    """A call that did not succeed. `kind` says what the engine may do next; `message` is the provider's sentence.
+
+    throttled: nothing happened, later. unclear: sent, no answer; only looking helps. expired: fresh credentials.
+    denied: role, trust or policy; needs a person. refused: validation, quota, capacity.
+    """
+
+    def __init__(self, kind: ErrorKind, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.message, self.code = kind, message, code
+
+
+class Provider(Protocol):
+    """Four calls. Each may be repeated; none waits. All may raise ProviderError, `look` too."""
+
+    def look(self, account: Account, part: Part) -> Seen: ...
+    def create(self, account: Account, part: Part) -> str: ...  # the external id, or "" where it is not known yet
+    def update(self, account: Account, part: Part) -> None: ...
+    def delete(self, account: Account, part: Part) -> None: ...
+
+
+def adapter(kind: str) -> Provider:
+    """The adapter of a kind of part: `stack` or `hyperpod`."""
+    from clusters.providers import hyperpod, stacks
+
+    return {"stack": stacks.Stacks(), "hyperpod": hyperpod.HyperPod()}[kind]
