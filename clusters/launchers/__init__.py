@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from clusters.providers import Account
+
 State = Literal["queued", "starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"]
 
 
@@ -16,6 +18,7 @@ class Endpoint:
     versions: tuple[str, ...]  # REST API versions the server offers, e.g. ("v0.0.40",); newest is spoken
     user: str
     jwt_key: bytes
+    log_group: str  # the log group in the participant's account to which the cluster ships each job's output
 
 
 @dataclass(frozen=True)
@@ -56,4 +59,4 @@ class Launcher(Protocol):
     def submit(self, endpoint: Endpoint, spec: LaunchSpec) -> str: ...  # the scheduler's job id
     def observe(self, endpoint: Endpoint) -> list[JobSeen]: ...  # one list call for the whole cluster
     def cancel(self, endpoint: Endpoint, external_id: str) -> None: ...
-    def tail(self, endpoint: Endpoint, external_id: str, lines: int = 200) -> str: ...
+    def tail(self, account: Account, endpoint: Endpoint, external_id: str, lines: int = 200) -> str: ...
