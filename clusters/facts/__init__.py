@@ -1,0 +1,144 @@
+"""What is known of instance types, zones and quota names: dated snapshots with their source, read from the files beside."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Literal
+
+Orchestrator = Literal["slurm", "eks"]
+
+FOLDER = Path(__file__).parent
+
+PER_CLUSTER = "Maximum number instances allowed per SageMaker HyperPod cluster"
+ACROSS_CLUSTERS = "Total number of instances allowed across SageMaker HyperPod clusters"
+LUSTRE_CAPACITY = "Lustre Persistent_2 storage capacity"
+
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance type. `None` says that our source does not know it."""
+
+    name: str  # plain, e.g. p5.48xlarge
+    vcpus: int | None
+    memory_gib: int | None
+    accelerator: str  # "" for machines without one
+    accelerators: int
+    efa: int | None
+    addresses_per_card: int | None = None
+
+    @property
+    def ml_name(self) -> str:
+        return ml_name(self.name)
+
+    @property
+    def family(self) -> str:
+        return self.name.split(".")[0]
+
+    def addresses(self, orchestrator: Orchestrator) -> int:
+        """How many addresses of its subnet one node takes: on Slurm one for each EFA card; on EKS the first card also
+        holds one for every pod it can carry (P5: 32 and 81, Trn1: 8 and 57, as measured by others)."""
+        cards = max(self.efa or 1, 1)
+        return cards if orchestrator == "slurm" else (self.addresses_per_card or 50) + cards - 1
+
+
+@dataclass(frozen=True)
+class QuotaName:
+    """A quota by its exact name; the code is only what our source saw, the account's own list decides."""
+
+    service: str
+    name: str
+    code: str
+
+
+def plain_name(instance_type: str) -> str:
+    """`ml.p5.48xlarge` -> `p5.48xlarge`."""
+    return instance_type.removeprefix("ml.")
+
+
+def ml_name(instance_type: str) -> str:
+    """`p5.48xlarge` -> `ml.p5.48xlarge`."""
+    return instance_type if instance_type.startswith("ml.") else f"ml.{instance_type}"
+
+
+def cluster_usage(instance_type: str) -> str:
+    """The exact name of the quota that counts instances of a type in HyperPod clusters."""
+    return f"{ml_name(instance_type)} for cluster usage"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Look-ups over the three tables; a test may build one of its own."""
+
+    instances: Mapping[str, Instance]
+    offerings: Mapping[tuple[str, str], tuple[str, ...]]  # (Region, plain type) -> zone ids; no key: not known
+    quotas: tuple[QuotaName, ...]
+
+    def instance(self, instance_type: str) -> Instance | None:
+        return self.instances.get(plain_name(instance_type))
+
+    def offered(self, region: str, instance_type: str) -> tuple[str, ...] | None:
+        """Zone ids of the Region that offer the type; empty: none does; None: our snapshot does not say."""
+        return self.offerings.get((region, plain_name(instance_type)))
+
+    def close_matches(self, instance_type: str) -> list[str]:
+        """Known types that a misspelt one may have meant, likeliest first."""
+        return difflib.get_close_matches(plain_name(instance_type).strip().lower(), self.instances, n=3, cutoff=0.6)
+
+    @cached_property
+    def zones(self) -> Mapping[str, tuple[str, ...]]:
+        """Region -> the zone ids that occur in our snapshot."""
+        found: dict[str, set[str]] = {}
+        for (region, _), zones in self.offerings.items():
+            found.setdefault(region, set()).update(zones)
+        return {region: tuple(sorted(zones)) for region, zones in sorted(found.items())}
+
+    def region_of(self, az_id: str) -> str | None:
+        """The Region of a zone id such as `apne1-az4`, also for zones that our snapshot does not list."""
+        prefix = az_id.split("-")[0]
+        return next((region for region, zones in self.zones.items() if zones and zones[0].split("-")[0] == prefix), None)
+
+    def quota(self, service: str, name: str) -> QuotaName | None:
+        return next((quota for quota in self.quotas if (quota.service, quota.name) == (service, name)), None)
+
+
+def _rows(file: str) -> list[dict[str, str]]:
+    lines = [line for line in (FOLDER / file).read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    head = lines[0].split("\t")
+    return [dict(zip(head, line.split("\t"), strict=False)) for line in lines[1:]]
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None
+
+
+def _instance(row: dict[str, str]) -> Instance:
+    neuron = _number(row.get("neuron_devices"))
+    gpu = row.get("gpu_name", "-")
+    return Instance(
+        name=row["instance_type"],
+        vcpus=_number(row["vcpus"]),
+        memory_gib=_number(row.get("mem_gib")),
+        accelerator="Neuron" if neuron else "" if gpu == "-" else gpu,
+        accelerators=neuron or _number(row.get("gpu_count")) or 0,
+        efa=None if "efa_supported" not in row else _number(row.get("max_efa_interfaces")) or 0,
+        addresses_per_card=_number(row.get("ipv4_per_eni")),
+    )
+
+
+@lru_cache(maxsize=1)
+def load() -> Facts:
+    """The facts that ship with this version."""
+    offerings = {
+        (row["region"], row["instance_type"]): tuple(zone for zone in row["az_ids"].split(",") if zone != "-")
+        for row in _rows("az-offerings.tsv")
+    }
+    return Facts(
+        instances={row["instance_type"]: _instance(row) for row in _rows("instance-facts.tsv")},
+        offerings=offerings,
+        quotas=tuple(
+            QuotaName(row["service_code"], row["quota_name"], row["quota_code"]) for row in _rows("quota-codes.tsv")
+        ),
+    )
