@@ -1,0 +1,1 @@
+"""Embedded servers and the process tree of `make up`; the web never imports it."""

@@ -1,0 +1,70 @@
+"""Starts PostgreSQL and Valkey for a test run; loaded by `-p`, because pytest-django reads the settings before any conftest."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from program.devstack.embedded import Postgres, Valkey
+
+PREFIX = "cohort-test-"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _sweep() -> None:
+    """A run that was killed ends its servers (they die with it) but leaves its folder."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        pid = left.name.removeprefix(PREFIX).split("-")[0]
+        if pid.isdigit() and not _alive(int(pid)) and time.time() - left.stat().st_mtime > 60:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _start() -> None:
+    _sweep()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    # The user the server runs as may be another one, and then it has to pass through.
+    folder.chmod(0o711)
+    log = (folder / "servers.log").open("w")
+    postgres = Postgres(folder / "postgres", folder / "s", durable=False).start(log)
+    postgres.prepare_roles()
+    valkey = Valkey(folder / "valkey", folder, durable=False).start(log)
+    os.environ.update(
+        COHORT_TEST_FOLDER=str(folder),
+        DEBUG="1",
+        VAR=str(folder / "var"),
+        DB_HOST=str(postgres.sockets),
+        BROKER_URL=f"redis+socket://{valkey.socket}?virtual_host=0",
+        INSTALLATION_ID="test",
+    )
+    # Left over from a shell, these would lead a test to a cloud that is not its own.
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    mine = os.getpid()
+
+    def stop() -> None:
+        # A forked child inherits this hook, and must not end its parent's servers.
+        if os.getpid() == mine:
+            valkey.stop()
+            postgres.stop()
+            log.close()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(stop)
+
+
+# The workers of xdist inherit the environment, and with it the servers of the process that started them.
+if "COHORT_TEST_FOLDER" not in os.environ:
+    _start()

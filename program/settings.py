@@ -1,0 +1,274 @@
+"""Every setting, each read from the environment through env(); production is the default, DEBUG=1 is development."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+from program.logs import logging_settings
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DEBUG = os.environ.get("DEBUG", "0") == "1"
+
+
+def env(name: str, default: str | None = None, *, debug: str | None = None) -> str:
+    """A setting from NAME or from the file that NAME_FILE names; `debug` is the default of development only."""
+    if (value := os.environ.get(name)) is not None:
+        return value
+    if path := os.environ.get(f"{name}_FILE"):
+        return Path(path).read_text().strip()
+    if DEBUG and debug is not None:
+        return debug
+    if default is None:
+        raise ImproperlyConfigured(
+            f"The setting {name} is missing. Set the environment variable {name}, or {name}_FILE to a file that holds it."
+            + ("" if DEBUG else " (For development, DEBUG=1 gives defaults, and `make up` sets everything.)")
+        )
+    return default
+
+
+def listed(name: str, default: str | None = None, *, debug: str | None = None) -> list[str]:
+    """A setting that is a list, written with commas."""
+    return [item.strip() for item in env(name, default, debug=debug).split(",") if item.strip()]
+
+
+# --- this installation
+INSTALLATION_ID = env("INSTALLATION_ID", debug="local")
+VAR = Path(env("VAR", str(BASE_DIR / "var"))).resolve()
+PORT = int(env("PORT", "8000"))
+SITE_URL = env("SITE_URL", debug=f"http://127.0.0.1:{PORT}")
+WEB_WORKERS = int(env("WEB_WORKERS", "2"))
+WEB_THREADS = int(env("WEB_THREADS", "4"))
+DEMO = env("DEMO", "0", debug="1") == "1"
+PERSONA_PICKER = env("PERSONA_PICKER", "0") == "1"
+
+# --- work that waits
+LEASE_SECONDS = int(env("LEASE_SECONDS", "90"))
+BELL_SECONDS = float(env("BELL_SECONDS", "2"))
+SETTLE_SECONDS = int(env("SETTLE_SECONDS", "300"))
+
+# --- clouds; boto3 itself reads these variables, the settings only check them
+AWS_ENDPOINT_URL = env("AWS_ENDPOINT_URL", "")
+SANDBOX_SPEED = float(env("SANDBOX_SPEED", "60"))
+
+# --- secrets
+SECRET_KEY = env("SECRET_KEY", debug="development-only-" + "0123456789" * 4)
+# "id:key,id:key": the first key encrypts, all of them decrypt. A key is 32 bytes in URL-safe base64.
+SECRET_KEYS = listed(
+    "SECRET_KEYS", debug="dev:" + base64.urlsafe_b64encode(hashlib.sha256(b"cohort development").digest()).decode()
+)
+
+# --- database
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": env("DB_NAME", "cohort"),
+        "USER": env("DB_USER", "cohort"),
+        "PASSWORD": env("DB_PASSWORD", debug=""),
+        # A folder here means its Unix socket.
+        "HOST": env("DB_HOST"),
+        "PORT": env("DB_PORT", "5432"),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5, "application_name": "cohort"},
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- applications
+INSTALLED_APPS = [
+    "program.apps.ProgramConfig",
+    "support",
+    "clusters",
+    "tenants",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "template_partials",
+    "allauth",
+    "allauth.account",
+    "axes",
+]
+MIDDLEWARE = [
+    "program.logs.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "program.security_headers.SecurityHeadersMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "tenants.web.problems.ProblemMiddleware",
+    "tenants.wall.identity.IdentityMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+# The layers arrive one after the other; this line goes when the last one is there.
+INSTALLED_APPS = [app for app in INSTALLED_APPS if "." in app or find_spec(app)]
+ROOT_URLCONF = "program.urls"
+WSGI_APPLICATION = "program.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "builtins": [
+                "django.templatetags.i18n",
+                "django.templatetags.static",
+                "template_partials.templatetags.partials",
+                "tenants.web.templatetags.show",
+            ],
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- people
+AUTH_USER_MODEL = "tenants.Person"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_ADAPTER = "program.sign_in.InvitationOnly"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGOUT_ON_GET = False
+# Failed sign-ins are counted by axes in the database, which all processes share; allauth would count per process.
+ACCOUNT_RATE_LIMITS = {"login_failed": None}
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_FORM_FIELD = "login"
+AXES_USERNAME_CALLABLE = "program.sign_in.attempted_address"
+AXES_VERBOSE = False
+
+# --- sessions, cookies, headers
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = False
+ALLOWED_HOSTS = listed("ALLOWED_HOSTS", debug="localhost,127.0.0.1,[::1],testserver")
+CSRF_TRUSTED_ORIGINS = listed("CSRF_TRUSTED_ORIGINS", "")
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SECURE_SSL_REDIRECT = not DEBUG
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = 0 if DEBUG else 31_536_000
+if not DEBUG:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# --- language and time
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("ja", _("Japanese"))]
+LOCALE_PATHS = [BASE_DIR / "program" / "locale"]
+
+# --- files
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env("STATIC_ROOT", str(BASE_DIR / "static-collected")))
+STATICFILES_DIRS = [BASE_DIR / "program" / "static"]
+MEDIA_ROOT = VAR / "files"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+
+# --- mail
+EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if DEBUG else 'smtp'}.EmailBackend"
+EMAIL_FILE_PATH = VAR / "mail"
+EMAIL_HOST = env("MAIL_HOST", debug="localhost")
+EMAIL_PORT = int(env("MAIL_PORT", "587"))
+EMAIL_HOST_USER = env("MAIL_USER", "")
+EMAIL_HOST_PASSWORD = env("MAIL_PASSWORD", "")
+EMAIL_USE_TLS = not DEBUG
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env("MAIL_FROM", debug="cohort@localhost")
+
+# --- Celery is a doorbell: any message may be lost, doubled or late, and none carries more than a queue's name
+CELERY_BROKER_URL = env("BROKER_URL")
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Longer than the longest step of the queue `slow`, otherwise a second copy starts beside the first.
+    "visibility_timeout": 900,
+    # kombu's own pace would put back the work of a killed worker only after 100 seconds.
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    # A frozen broker must not freeze whoever rings.
+    "socket_timeout": 1,
+    "socket_connect_timeout": 1,
+    "max_retries": 0,
+}
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_SOFT_TIME_LIMIT = 60
+CELERY_TASK_TIME_LIMIT = 75
+CELERY_TASK_DEFAULT_QUEUE = "engine"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 0 if DEBUG else 30
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 500
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 600_000
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+
+# --- API
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Cohort",
+    "VERSION": "1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+LOGGING = logging_settings(readable=DEBUG)
+LOGGING_CONFIG = "logging.config.dictConfig"
