@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging.config
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init
+from celery.signals import setup_logging, worker_init
 from kombu import Queue
 
 from program.beat import schedule
@@ -31,3 +32,11 @@ def connect_once(**kwargs: Any) -> None:
     connection.ensure_connection()
     # Its children are forked from here and must not share the connection.
     connection.close()
+
+
+@setup_logging.connect
+def keep_our_logs(**kwargs: Any) -> None:
+    """Celery would put its own handlers in place of ours."""
+    from django.conf import settings
+
+    logging.config.dictConfig(settings.LOGGING)

@@ -48,7 +48,8 @@ def logging_settings(*, readable: bool) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
         "loggers": {
-            name: {"level": "INFO"} for name in ("tenants", "clusters", "support", "program", "gunicorn.error")
+            name: {"level": "INFO"}
+            for name in ("tenants", "clusters", "support", "program", "gunicorn.error", "celery.apps.worker")
         }
         | {"django": {"handlers": [], "level": "WARNING", "propagate": True}}
         | {"django.server": {"handlers": [], "level": "INFO", "propagate": True}},

@@ -1,0 +1,11 @@
+# Each target prepares .venv when the lock files changed, and then runs one command.
+PYTHON ?= python3
+PREPARE = @$(PYTHON) program/devstack/prepare.py
+export PORT VAR DEMO SANDBOX_SPEED
+
+.PHONY: up test lint lock shots
+up: ; $(PREPARE) run && exec .venv/bin/python manage.py up
+test: ; $(PREPARE) tests && exec .venv/bin/pytest $(TESTS)
+lint: ; $(PREPARE) tests && .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
+lock: ; $(PREPARE) lock
+shots: ; $(PREPARE) tests && exec .venv/bin/python -m tests.shots
