@@ -1,7 +1,6 @@
 # Each target prepares .venv when the lock files changed, and then runs one command.
 PYTHON ?= python3
 PREPARE = @$(PYTHON) program/devstack/prepare.py
-export PORT VAR DEMO SANDBOX_SPEED
 
 .PHONY: up test lint lock shots
 up: ; $(PREPARE) run && exec .venv/bin/python manage.py up

@@ -99,7 +99,6 @@ def installed(wanted):
         if found == stamp_of(LOCKS[kind]):
             if whole(site_packages()):
                 return True
-            say("files of the installed packages are missing; installing afresh")
             open(mark("unfinished"), "w").close()
             return False
     return False
@@ -112,7 +111,7 @@ def make_venv():
     if sound and not unfinished:
         return
     if unfinished:
-        say("the last installation did not finish; making .venv afresh")
+        say("the last installation did not finish, or files of it are missing; making .venv afresh")
     shutil.rmtree(VENV, ignore_errors=True)
     os.makedirs(VENV, exist_ok=True)
     open(mark("unfinished"), "w").close()
