@@ -1,0 +1,1 @@
+"""The engine: look, plan, intend, call, write."""

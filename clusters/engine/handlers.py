@@ -1,0 +1,1 @@
+"""What the workers do for clusters, jobs and accounts."""

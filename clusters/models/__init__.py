@@ -1,0 +1,26 @@
+"""Tables of the clusters layer, gathered for Django."""
+
+from clusters.models.capacity import QuotaGrant, Reservation, ServiceQuota
+from clusters.models.cluster import CloudAccount, Cluster, ClusterAccess, Proof, Revision
+from clusters.models.external import ExternalObject
+from clusters.models.job import Attempt, Job
+from clusters.models.node import Node, NodeInstance
+from clusters.models.storage import Bucket, FileSystem
+
+__all__ = [
+    "Attempt",
+    "Bucket",
+    "CloudAccount",
+    "Cluster",
+    "ClusterAccess",
+    "ExternalObject",
+    "FileSystem",
+    "Job",
+    "Node",
+    "NodeInstance",
+    "Proof",
+    "QuotaGrant",
+    "Reservation",
+    "Revision",
+    "ServiceQuota",
+]

@@ -1,0 +1,114 @@
+"""Which state may follow which for clusters, their parts, nodes and jobs; the sets with meaning; the sentences."""
+
+from django.utils.translation import gettext_lazy as _
+
+from tenants.history.timeline import kind
+from tenants.states import Moves
+
+CLUSTER: Moves = {
+    "requested": {"approved", "deleted"},
+    "approved": {"creating", "failed", "deleting", "deleted"},
+    "creating": {"ready", "degraded", "failed", "deleting"},
+    "ready": {"updating", "degraded", "failed", "deleting"},
+    "updating": {"ready", "degraded", "failed", "deleting"},
+    "degraded": {"ready", "updating", "creating", "failed", "deleting"},
+    "failed": {"creating", "updating", "ready", "degraded", "deleting"},
+    "deleting": {"deleted"},
+    "deleted": set(),
+}
+SETTLED = frozenset({"requested", "ready", "degraded", "failed", "deleted"})
+LIVE = frozenset({"creating", "ready", "updating", "degraded"})
+BROKEN = frozenset({"degraded", "failed"})
+USES_QUOTA = frozenset({"requested", "approved", "creating", "ready", "updating", "degraded", "failed", "deleting"})
+
+PART: Moves = {
+    "intended": {"creating", "exists", "failed", "gone", "foreign", "deleting"},
+    "creating": {"exists", "failed", "deleting", "gone", "foreign", "updating"},
+    "exists": {"updating", "failed", "deleting", "gone", "foreign"},
+    "updating": {"exists", "failed", "deleting", "gone"},
+    "failed": {"creating", "updating", "exists", "deleting", "gone", "foreign"},
+    "deleting": {"gone", "failed", "exists"},
+    "foreign": {"gone", "exists"},
+    "gone": {"intended"},
+}
+
+NODE: Moves = {
+    "pending": {"running", "checking", "impaired", "replacing", "gone"},
+    "checking": {"running", "pending", "impaired", "replacing", "gone"},
+    "running": {"checking", "impaired", "replacing", "pending", "gone"},
+    "impaired": {"running", "checking", "replacing", "pending", "gone"},
+    "replacing": {"pending", "checking", "running", "impaired", "gone"},
+    "gone": {"pending", "checking", "running", "impaired", "replacing"},
+}
+
+JOB: Moves = {
+    "requested": {"submitted", "queued", "starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
+    "submitted": {"queued", "starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
+    "queued": {"starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
+    "starting": {"queued", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
+    "running": {"queued", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
+    "recovering": {"queued", "starting", "running", "succeeded", "failed", "cancelled", "timed_out"},
+    "succeeded": set(),
+    "failed": set(),
+    "cancelled": set(),
+    "timed_out": set(),
+}
+JOB_ENDS = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
+JOB_LIVE = frozenset(JOB) - JOB_ENDS
+
+CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
+CLUSTER_RETIRED = kind("cluster.retired", _("{actor} asked to delete the cluster {name}: {why}"), icon="trash")
+CLUSTER_RETRIED = kind("cluster.retried", _("{actor} asked to try the cluster {name} again: {why}"), icon="refresh")
+CLUSTER_UNKNOWN = kind("cluster.contact_lost", _("Contact with the account of {name} was lost: {why}"), icon="plug-connected-x")
+CLUSTER_KNOWN = kind("cluster.contact_back", _("Contact with the account of {name} is back"), icon="plug-connected")
+kind("cluster.approved", _("{actor} approved the cluster {name}"), icon="check")
+kind("cluster.creating", _("The cluster {name} is being created"), icon="server")
+kind("cluster.ready", _("The cluster {name} is ready: {nodes} nodes running"), icon="circle-check")
+kind("cluster.updating", _("The cluster {name} is being updated"), icon="server")
+kind("cluster.degraded", _("The cluster {name} is degraded: {why}"), icon="alert-triangle", severity="high", reacts=["triage"])
+kind("cluster.failed", _("The cluster {name} failed: {why}"), icon="alert-triangle", severity="urgent", reacts=["triage"])
+kind("cluster.deleting", _("The cluster {name} is being deleted"), icon="trash")
+kind("cluster.deleted", _("The cluster {name} is deleted"), icon="trash")
+
+PART_EVENT = kind("part.event", _("{resource}: {status}"), icon="point")
+PROOF = kind("cluster.proof", _("Proof for {name}: {proof} {result}"), icon="shield-check")
+kind("part.intended", _("About to ask for {part} in {region}"), icon="point")
+kind("part.creating", _("Asked for {part} in {region}"), icon="cloud-upload")
+kind("part.exists", _("{part} is complete"), icon="circle-check")
+kind("part.updating", _("Asked to change {part}"), icon="cloud-upload")
+kind("part.failed", _("{part} failed: {why}"), icon="alert-triangle")
+kind("part.deleting", _("Asked to delete {part}"), icon="trash")
+kind("part.gone", _("{part} is gone"), icon="trash")
+kind("part.foreign", _("{part} exists but is not ours: {why}"), icon="alert-triangle", severity="high", reacts=["triage"])
+
+kind("node.pending", _("{node} is on its way"), icon="cpu")
+kind("node.checking", _("{node} is being checked"), icon="cpu")
+kind("node.running", _("{node} is running"), icon="cpu")
+kind("node.impaired", _("{node} is impaired: {why}"), icon="alert-triangle", severity="normal")
+kind("node.replacing", _("{node} is being replaced"), icon="refresh")
+kind("node.gone", _("{node} is gone"), icon="cpu")
+for _state, _words in {
+    "pending": _("{count} nodes are on their way: {nodes}"),
+    "checking": _("{count} nodes are being checked: {nodes}"),
+    "running": _("{count} nodes are running: {nodes}"),
+    "impaired": _("{count} nodes are impaired: {nodes}"),
+    "replacing": _("{count} nodes are being replaced: {nodes}"),
+    "gone": _("{count} nodes are gone: {nodes}"),
+}.items():
+    kind(f"nodes.{_state}", _words, icon="cpu")
+
+JOB_WISHED = kind("job.requested", _("{actor} launched the job {name} on {nodes} nodes"), icon="player-play")
+JOB_CANCEL = kind("job.cancel_wished", _("{actor} asked to cancel the job {name}: {why}"), icon="player-stop")
+kind("job.submitted", _("The job {name} was handed to the scheduler as {external_id}"), icon="player-play")
+kind("job.queued", _("The job {name} is queued: {why}"), icon="player-pause")
+kind("job.starting", _("The job {name} is starting"), icon="player-play")
+kind("job.running", _("The job {name} is running"), icon="player-play")
+kind("job.recovering", _("The job {name} is recovering: {why}"), icon="refresh", severity="normal")
+kind("job.succeeded", _("The job {name} succeeded"), icon="circle-check")
+kind("job.failed", _("The job {name} failed: {why}"), icon="alert-triangle", severity="high", reacts=["triage"])
+kind("job.cancelled", _("The job {name} was cancelled"), icon="player-stop")
+kind("job.timed_out", _("The job {name} ran out of time"), icon="clock", severity="normal", reacts=["triage"])
+
+ACCOUNT_ADDED = kind("account.added", _("{actor} added the cloud account {account}"), icon="key")
+ACCOUNT_READ = kind("account.read", _("The quotas of account {account} in {region} were read: {count} changed"), icon="gauge")
+ACCOUNT_DENIED = kind("account.denied", _("Account {account} does not let us in: {why}"), icon="alert-triangle", severity="high")

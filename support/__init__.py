@@ -1,0 +1,1 @@
+"""What went wrong, and who is on it."""

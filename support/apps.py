@@ -1,0 +1,10 @@
+"""The support layer as a Django application."""
+
+from django.apps import AppConfig
+
+
+class SupportConfig(AppConfig):
+    name = "support"
+
+    def ready(self) -> None:
+        import support.triage  # noqa: F401  registers the handler that opens cases

@@ -1,0 +1,43 @@
+"""Which state may follow which for a case; the sets with meaning; the sentences."""
+
+from django.utils.translation import gettext_lazy as _
+
+from tenants.history.timeline import kind
+from tenants.states import Moves
+
+_WORK = {"in_progress", "waiting_customer", "waiting_provider", "waiting_decision", "scheduled", "mitigated", "resolved"}
+
+CASE: Moves = {
+    "new": {"triaged", *_WORK},
+    "triaged": _WORK,
+    "in_progress": _WORK - {"in_progress"},
+    "waiting_customer": _WORK - {"waiting_customer"},
+    "waiting_provider": _WORK - {"waiting_provider"},
+    "waiting_decision": _WORK - {"waiting_decision"},
+    "scheduled": _WORK - {"scheduled"},
+    "mitigated": _WORK - {"mitigated"},
+    "resolved": {"closed", "in_progress"},
+    "closed": {"in_progress"},
+}
+ENDED = frozenset({"resolved", "closed"})
+OPEN = frozenset(CASE) - ENDED
+
+SEVERITIES = ("critical", "urgent", "high", "normal", "low")  # worst first
+
+CASE_OPENED = kind("case.opened", _("{actor} opened the case {number}: {title}"), icon="lifebuoy")
+CASE_REOPENED = kind("case.reopened", _("{actor} reopened the case {number}: {why}"), icon="lifebuoy")
+CASE_NOTED = kind("case.noted", _("{actor} wrote on the case {number}"), icon="message")
+CASE_TAKEN = kind("case.taken", _("{actor} took the case {number}"), icon="user-check")
+CASE_EVIDENCE = kind("case.evidence", _("The case {number} got more evidence: {what}"), icon="paperclip")
+CASE_PLANNED = kind("case.planned", _("{actor} set the next step of {number}: {next_step} (by {due})"), icon="calendar")
+CASE_SEVERITY = kind("case.severity", _("{actor} changed the severity of {number} from {was} to {to}: {why}"), icon="flag")
+CASE_ESCALATED = kind("case.escalated", _("{actor} escalated {number} to {component}: {why}"), icon="arrow-up")
+kind("case.triaged", _("{actor} triaged the case {number}"), icon="lifebuoy")
+kind("case.in_progress", _("{actor} works on the case {number}"), icon="lifebuoy")
+kind("case.waiting_customer", _("{actor} asked the participant about the case {number}"), icon="message-question")
+kind("case.waiting_provider", _("{actor} waits for the provider on the case {number}"), icon="clock")
+kind("case.waiting_decision", _("{actor} waits for a decision on the case {number}"), icon="clock")
+kind("case.scheduled", _("{actor} scheduled the case {number}"), icon="calendar")
+kind("case.mitigated", _("{actor} mitigated the case {number}: {why}"), icon="shield-check")
+kind("case.resolved", _("{actor} resolved the case {number}: {cause}"), icon="circle-check")
+kind("case.closed", _("{actor} closed the case {number}"), icon="circle-check")

@@ -1,0 +1,108 @@
+"""Writes of the tenants layer: the tracking record, interactions, members, tokens."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import models
+from django.utils.translation import gettext as _
+
+from tenants import entries
+from tenants.history import timeline
+from tenants.history.models import Entry, Note
+from tenants.models import Assignment, Membership, Participation, Person, Tenant
+from tenants.web.problems import Refused, Stale
+
+
+def plain(value: Any) -> Any:
+    """A value as the history keeps it: text for what JSON does not know."""
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    if isinstance(value, models.Model):
+        return str(value.pk)
+    return value
+
+
+def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, on_behalf_of: str = "") -> Any:
+    """Change fields of one line of the record; the history keeps old and new of each changed field.
+
+    Raises Stale when `version` is not the newest, with both texts, so that nothing typed is lost.
+    """
+    current = type(block).objects.select_for_update().get(pk=block.pk)
+    before = {field: getattr(current, field) for field in changes}
+    if current.version != version:
+        differing = {field: [plain(before[field]), plain(new)] for field, new in changes.items() if before[field] != new}
+        raise Stale(
+            "stale",
+            _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.") % {"what": str(current)},
+            version=current.version,
+            changes=differing,
+        )
+    changed = {field: new for field, new in changes.items() if before[field] != new}
+    if not changed:
+        return current
+    for field, new in changed.items():
+        setattr(current, field, new)
+    current.version = version + 1
+    current.save()
+    timeline.record(
+        entries.RECORD_CHANGED,
+        about=current,
+        by=by,
+        on_behalf_of=on_behalf_of,
+        what=str(current),
+        fields=sorted(changed),
+        changes={field: [plain(before[field]), plain(new)] for field, new in changed.items()},
+    )
+    return current
+
+
+def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "portal") -> Any:
+    """Add a line to the record."""
+    block.save(force_insert=True)
+    timeline.record(entries.RECORD_ADDED, about=block, by=by, on_behalf_of=on_behalf_of, source=source, what=str(block))
+    return block
+
+
+def note_interaction(
+    *, participation: Participation, medium: str, text: str, audience: str, by: str, at: datetime | None = None
+) -> Note:
+    """Write down a meeting, call or message; the entry says that it happened, the text lies in its own row."""
+    note = Note.objects.create(tenant_id=participation.tenant_id, medium=medium, text=text, audience=audience, author=by)
+    timeline.record(
+        entries.NOTED, about=participation, by=by, at=at, audience=audience, medium=medium, note=str(note.pk)
+    )
+    return note
+
+
+def correct_entry(*, entry: Entry, text: str, by: str) -> Entry:
+    """A correction is a new entry that names the old one; nothing written is ever changed."""
+    tenant = Tenant.objects.get(pk=entry.tenant_id)
+    note = Note.objects.create(tenant=tenant, medium="other", text=text, audience=entry.audience, author=by)
+    return timeline.record(
+        entries.CORRECTED, about=tenant, by=by, audience=entry.audience, corrects=entry, note=str(note.pk), entry=entry.pk
+    )
+
+
+def seat_person(*, person: Person, tenant: Tenant, role: str, by: str, starts_on: date, team: str = "") -> Membership:
+    """Give a person a role at a tenant from a day on. One open seat per person and tenant."""
+    seat, new = Membership.objects.get_or_create(
+        person=person, tenant=tenant, ends_on=None, defaults={"role": role, "team": team, "starts_on": starts_on}
+    )
+    if not new and seat.role != role:
+        raise Refused("already_seated", _("%(name)s already has the role %(role)s here.") % {"name": person, "role": seat.role})
+    if new:
+        timeline.record(entries.JOINED, about=tenant, by=by, person=str(person), role=role)
+    return seat
+
+
+def assign(*, person: Person, tenant: Tenant, duty: str, by: str, starts_on: date) -> Assignment:
+    """Let a member of staff look after a participant."""
+    row, new = Assignment.objects.get_or_create(
+        person=person, tenant=tenant, duty=duty, ends_on=None, defaults={"starts_on": starts_on}
+    )
+    if new:
+        timeline.record(entries.ASSIGNED, about=tenant, by=by, person=str(person), duty=duty)
+    return row

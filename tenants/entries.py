@@ -1,0 +1,22 @@
+"""The kinds of entry that this layer writes, each with its sentence."""
+
+from django.utils.translation import gettext_lazy as _
+
+from tenants.history.timeline import kind
+
+RECORD_CHANGED = kind("record.changed", _("{actor} changed {what}: {fields}"), icon="pencil")
+RECORD_ADDED = kind("record.added", _("{actor} added {what}"), icon="plus")
+RECORD_REMOVED = kind("record.removed", _("{actor} removed {what}"), icon="minus")
+NOTED = kind("interaction.noted", _("{actor} noted a {medium}"), icon="message")
+JOINED = kind("member.joined", _("{person} joined as {role}"), icon="user-plus")
+CORRECTED = kind("entry.corrected", _("{actor} corrected an entry"), icon="pencil")
+LEFT = kind("member.left", _("{person} left"), icon="user-minus")
+ASSIGNED = kind("member.assigned", _("{person} looks after this participant: {duty}"), icon="user-check")
+TOKEN_ISSUED = kind("token.issued", _("{actor} issued a token named {name}"), icon="key")
+kind("participation.selected", _("Selected for the cycle"), icon="flag")
+kind("participation.onboarding", _("Onboarding began"), icon="flag")
+kind("participation.active", _("The participation is active"), icon="flag")
+kind("participation.closing", _("The participation is closing"), icon="flag")
+kind("participation.closed", _("The participation is closed"), icon="flag")
+kind("participation.suspended", _("The participation is suspended: {why}"), icon="flag")
+kind("participation.withdrawn", _("The participation was withdrawn: {why}"), icon="flag")

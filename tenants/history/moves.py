@@ -1,0 +1,49 @@
+"""The only way a state changes: check the table, compare and swap, write the history, or do nothing."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from tenants.history import timeline
+from tenants.history.models import Entry
+from tenants.web.problems import Refused
+
+
+class IllegalMove(Refused):
+    """The table does not allow this step."""
+
+
+class LostRace(Refused):
+    """Somebody moved it first."""
+
+
+def move(
+    thing: Any, to: str, *, by: str, at: datetime | None = None, columns: dict[str, Any] | None = None, **facts: Any
+) -> Entry:
+    """Move `thing` along its MOVES and record `<subject>.<state>`; `columns` are written in the same statement.
+
+    Raises IllegalMove or LostRace; then nothing was written.
+    """
+    was, noun = thing.state, thing.SUBJECT
+    if to not in thing.MOVES.get(was, ()):
+        raise IllegalMove(
+            "illegal_move",
+            _("A %(noun)s that is %(was)s cannot become %(to)s.") % {"noun": noun, "was": was, "to": to},
+            was=was,
+            to=to,
+        )
+    values = dict(columns or {})
+    if any(field.name == "version" for field in thing._meta.concrete_fields):
+        values.setdefault("version", F("version") + 1)
+    with transaction.atomic():
+        if not type(thing).objects.filter(pk=thing.pk, state=was).update(state=to, **values):
+            raise LostRace("lost_race", _("This %(noun)s is no longer %(was)s.") % {"noun": noun, "was": was}, was=was, to=to)
+        entry = timeline.record(f"{noun}.{to}", about=thing, by=by, at=at, was=was, **facts)
+    thing.state = to
+    for column, value in values.items():
+        if not hasattr(value, "resolve_expression"):
+            setattr(thing, column, value)
+    return entry

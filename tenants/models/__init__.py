@@ -1,0 +1,41 @@
+"""Tables of the tenants layer, gathered for Django."""
+
+from tenants.history.models import Entry, Note, Seal
+from tenants.models.delivery import Attachment, IdempotencyKey
+from tenants.models.people import ApiToken, Person
+from tenants.models.record import FrameworkUse, SoftwareVersion, TrainingModel
+from tenants.models.tenancy import (
+    Assignment,
+    Cycle,
+    Membership,
+    Participation,
+    Programme,
+    Tenant,
+    TenantManager,
+    TenantOwned,
+    tied,
+)
+from tenants.work.models import Due
+
+__all__ = [
+    "ApiToken",
+    "Assignment",
+    "Attachment",
+    "Cycle",
+    "Due",
+    "Entry",
+    "FrameworkUse",
+    "IdempotencyKey",
+    "Membership",
+    "Note",
+    "Participation",
+    "Person",
+    "Programme",
+    "Seal",
+    "SoftwareVersion",
+    "Tenant",
+    "TenantManager",
+    "TenantOwned",
+    "TrainingModel",
+    "tied",
+]

@@ -1,0 +1,121 @@
+"""The tracking record of a participation: what is trained, with which framework, on which software."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from tenants.models.tenancy import TenantOwned, tied
+
+
+class RecordBlock(TenantOwned):
+    """One line of the record; `version` refuses an edit that was made on an older text."""
+
+    participation = tied("tenants.Participation", related_name="+")
+    version = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta(TenantOwned.Meta):
+        abstract = True
+
+
+class TrainingModel(RecordBlock):
+    """A model in training. Parameters are billions; the amount trained on is counted in `amount_unit`."""
+
+    class Family(models.TextChoices):
+        DENSE = "dense", _("dense transformer")
+        MOE = "moe", _("mixture of experts")
+        DIFFUSION = "diffusion", _("diffusion")
+        VLA = "vla", _("vision-language-action")
+        SPEECH = "speech", _("speech")
+        VISION = "vision", _("vision or vision-language")
+        OTHER = "other", _("other")
+
+    class Unit(models.TextChoices):
+        BILLION_TOKENS = "billion_tokens", _("billion tokens")
+        MILLION_SAMPLES = "million_samples", _("million samples")
+        THOUSAND_HOURS = "thousand_hours", _("thousand hours")
+
+    SUBJECT = "model"
+
+    code = models.CharField(_("code"), max_length=40)
+    name = models.CharField(_("name"), max_length=120)
+    family = models.CharField(_("family"), max_length=10, choices=Family.choices)
+    architecture = models.CharField(_("architecture"), max_length=200, blank=True)
+    initialisation = models.CharField(_("starts from"), max_length=200, blank=True)
+    total_params_b = models.DecimalField(
+        _("total parameters (billions)"), max_digits=9, decimal_places=3, validators=[MinValueValidator(0)]
+    )
+    active_params_b = models.DecimalField(
+        _("active parameters (billions)"), max_digits=9, decimal_places=3, validators=[MinValueValidator(0)]
+    )
+    modalities = ArrayField(models.CharField(max_length=40), verbose_name=_("modalities"), default=list)
+    context_length = models.PositiveIntegerField(_("context length"), null=True, blank=True)
+    target_amount = models.DecimalField(_("target"), max_digits=12, decimal_places=3, null=True, blank=True)
+    done_amount = models.DecimalField(_("done so far"), max_digits=12, decimal_places=3, null=True, blank=True)
+    amount_unit = models.CharField(_("counted in"), max_length=16, choices=Unit.choices, default=Unit.BILLION_TOKENS)
+    precision = models.CharField(_("precision"), max_length=60, blank=True)
+    phase = models.CharField(_("phase"), max_length=120, blank=True)
+    licence_plan = models.CharField(_("licence plan"), max_length=200, blank=True)
+
+    class Meta(RecordBlock.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.UniqueConstraint(fields=["tenant", "participation", "code"], name="model_code"),
+            models.CheckConstraint(
+                condition=models.Q(active_params_b__lte=models.F("total_params_b")), name="active_within_total"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class FrameworkUse(RecordBlock):
+    """A distributed-training framework as this participation uses it; degrees are process counts."""
+
+    SUBJECT = "framework"
+
+    name = models.CharField(_("framework"), max_length=80)
+    core_version = models.CharField(_("core and version"), max_length=120, blank=True)
+    tensor_parallel = models.PositiveIntegerField(_("tensor parallel"), null=True, blank=True)
+    pipeline_parallel = models.PositiveIntegerField(_("pipeline parallel"), null=True, blank=True)
+    data_parallel = models.PositiveIntegerField(_("data parallel"), null=True, blank=True)
+    context_parallel = models.PositiveIntegerField(_("context parallel"), null=True, blank=True)
+    expert_parallel = models.PositiveIntegerField(_("expert parallel"), null=True, blank=True)
+    sequence_parallel = models.PositiveIntegerField(_("sequence parallel"), null=True, blank=True)
+    fsdp = models.PositiveIntegerField(_("fully sharded over"), null=True, blank=True)
+    zero_stage = models.PositiveSmallIntegerField(_("ZeRO stage"), null=True, blank=True)
+    checkpoint = models.CharField(_("checkpoints"), max_length=120, blank=True)
+
+    class Meta(RecordBlock.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.CheckConstraint(condition=models.Q(zero_stage=None) | models.Q(zero_stage__lte=3), name="zero_stage_0_to_3"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SoftwareVersion(RecordBlock):
+    """One component of the software set; versions are text, because 3.10 is not 3.1."""
+
+    class Source(models.TextChoices):
+        DECLARED = "declared", _("declared")
+        MEASURED = "measured", _("measured")
+
+    SUBJECT = "software"
+
+    component = models.CharField(_("component"), max_length=60)
+    software_version = models.CharField(_("version"), max_length=120)
+    source = models.CharField(_("source"), max_length=8, choices=Source.choices, default=Source.DECLARED)
+
+    class Meta(RecordBlock.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.UniqueConstraint(fields=["tenant", "participation", "component", "source"], name="component_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.component} {self.software_version}"

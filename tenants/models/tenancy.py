@@ -1,0 +1,186 @@
+"""Tenants, who belongs to them from when to when, and the cycles they take part in."""
+
+import uuid
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from tenants.states import CYCLE, PARTICIPATION, checked
+from tenants.wall.acting import scope
+from tenants.wall.roles import DUTIES, ROLES
+
+
+class Tenant(models.Model):
+    """One organisation, or the programme's office. The directory is not row-secured: sign-in has to find it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    slug = models.SlugField(max_length=40, unique=True)
+    name = models.CharField(max_length=120)
+    is_office = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["is_office"], condition=models.Q(is_office=True), name="one_office")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Dated(models.Model):
+    """Something that holds from a day to a day (both included); an open end is null."""
+
+    starts_on = models.DateField(db_default=Now())
+    ends_on = models.DateField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Membership(Dated):
+    """A person's role at a tenant. Staff are members of the office."""
+
+    person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="memberships")
+    tenant = models.ForeignKey(Tenant, models.PROTECT, related_name="memberships")
+    role = models.CharField(max_length=24, choices=[(name, name) for name in ROLES])
+    team = models.CharField(max_length=40, blank=True, help_text=_("For service engineers: the component they answer for."))
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["person", "tenant"], condition=models.Q(ends_on=None), name="one_open_seat"),
+            models.CheckConstraint(condition=models.Q(role__in=ROLES), name="membership_role_known"),
+            models.CheckConstraint(
+                condition=models.Q(ends_on=None) | models.Q(ends_on__gte=models.F("starts_on")), name="membership_dates"
+            ),
+        ]
+
+
+class Assignment(Dated):
+    """A member of staff looks after a participant: lead, deputy, account, frameworks, service."""
+
+    person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="assignments")
+    tenant = models.ForeignKey(Tenant, models.PROTECT, related_name="assignments")
+    duty = models.CharField(max_length=12, choices=[(duty, duty) for duty in DUTIES])
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["person", "tenant", "duty"], condition=models.Q(ends_on=None), name="one_open_assignment"
+            ),
+            models.CheckConstraint(condition=models.Q(duty__in=DUTIES), name="assignment_duty_known"),
+        ]
+
+
+class TenantManager(models.Manager):
+    """Says the scope in the query too, so that the planner can walk (tenant, …) indexes; row security stays the wall."""
+
+    def get_queryset(self) -> models.QuerySet:
+        rows, seen = super().get_queryset(), scope()
+        if not seen.everyone:
+            only_one = len(seen.tenants) == 1
+            rows = rows.filter(tenant_id=seen.tenants[0]) if only_one else rows.filter(tenant_id__in=seen.tenants)
+        if seen.staff or not self._has_audience():
+            return rows
+        return rows.filter(audience="shared")
+
+    def _has_audience(self) -> bool:
+        try:
+            return bool(self.model._meta.get_field("audience"))
+        except FieldDoesNotExist:
+            return False
+
+
+class TenantOwned(models.Model):
+    """What belongs to one tenant. Its table is protected, and keys between such tables are tied to the same tenant."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, models.PROTECT, db_index=False, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    objects = TenantManager()
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "id"], name="%(app_label)s_%(class)s_tenant_id"),
+        ]
+
+
+def tied(to: str, *, null: bool = False, related_name: str | None = None) -> models.ForeignKey:
+    """A key to another tenant table; `tie()` in the migration makes the database hold both rows to one tenant."""
+    return models.ForeignKey(
+        to, models.PROTECT, db_constraint=False, null=null, blank=null, **({"related_name": related_name} if related_name else {})
+    )
+
+
+class Programme(models.Model):
+    """The national programme and the settings its office may change."""
+
+    code = models.SlugField(max_length=20, unique=True)
+    name = models.CharField(max_length=120)
+    sponsor = models.CharField(max_length=120, blank=True)
+    agency = models.CharField(max_length=120, blank=True)
+    timezone = models.CharField(max_length=64, default="UTC")
+    currency = models.CharField(max_length=3, default="USD")
+    approval_over_instances = models.PositiveIntegerField(
+        default=0, help_text=_("Requests for more accelerated instances than this need an approval.")
+    )
+    cutoff_weekday = models.PositiveSmallIntegerField(default=2, help_text=_("0 is Monday."))
+    cutoff_time = models.TimeField(default="18:00")
+    stale_after_days = models.PositiveSmallIntegerField(default=14)
+    version = models.PositiveIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Cycle(models.Model):
+    """One round of the programme."""
+
+    programme = models.ForeignKey(Programme, models.PROTECT, related_name="cycles")
+    code = models.SlugField(max_length=20)
+    name = models.CharField(max_length=80)
+    state = models.CharField(max_length=12, default="preparing")
+    starts_on = models.DateField()
+    ends_on = models.DateField(null=True, blank=True)
+    launch_day = models.DateField(null=True, blank=True)
+    stage_gate_on = models.DateField(null=True, blank=True)
+    final_report_due = models.DateField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["programme", "code"], name="cycle_code"),
+            checked("cycle", CYCLE),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Participation(TenantOwned):
+    """A tenant takes part in a cycle: what the project is and how far it has come."""
+
+    SUBJECT = "participation"
+    MOVES = PARTICIPATION
+
+    cycle = models.ForeignKey(Cycle, models.PROTECT, related_name="+")
+    code = models.CharField(max_length=12)
+    state = models.CharField(max_length=12, default="applied")
+    project = models.CharField(_("project"), max_length=300)
+    organisation_kind = models.CharField(_("kind of organisation"), max_length=40, blank=True)
+    sector = models.CharField(_("sector"), max_length=120, blank=True)
+    staff_size = models.PositiveIntegerField(_("staff"), null=True, blank=True)
+    support_plan = models.CharField(_("support plan"), max_length=60, blank=True)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta(TenantOwned.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.UniqueConstraint(fields=["tenant", "cycle"], name="once_per_cycle"),
+            checked("participation", PARTICIPATION),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.project}"

@@ -1,0 +1,177 @@
+"""`@allow` is the one door: who is it, which tenant, may they; then one transaction that acts for exactly that."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError, connection
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+
+from tenants.history import timeline
+from tenants.models import Assignment, Membership, Person, Tenant
+from tenants.wall import roles
+from tenants.wall.acting import acting_for, reading_everyone
+from tenants.web.problems import answer, is_api
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+RETRIED = ("40001", "40P01")  # serialisation failure, deadlock: nothing was written, so asking once more is safe
+
+AUDIT_OPENED = timeline.kind("audit.opened", "{actor} opened {path}", audience="internal")
+
+
+class SwallowedError(RuntimeError):
+    """A view caught a database error outside a savepoint and answered as if all were well; nothing was saved."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where a person sits for this request: the tenant (None: all that they may see), the role, what is visible."""
+
+    tenant: Tenant | None
+    role: str
+    internal: bool
+    scope: Callable[[], AbstractContextManager[None]]
+
+
+def allow(allowed: frozenset[str], *, write: frozenset[str] | None = None, upload: bool = False) -> Callable[..., Any]:
+    """Let these roles in; `write` narrows who may use an unsafe method. `upload`: the view reads the body itself."""
+    changing = allowed if write is None else write
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, tenant: str | None = None, **kwargs: Any) -> HttpResponse:
+            if request.person is None:
+                return _not_signed_in(request)
+            if not upload:
+                request.body  # a slow upload is waited for here, not inside the transaction
+            found = seat(request.person, tenant, request.token)
+            request.tenant, request.role, request.internal = found.tenant, found.role, found.internal
+            safe = request.method in SAFE
+            if found.role not in (allowed if safe else changing):
+                raise PermissionDenied
+            if not safe and request.token and request.token.scope == "read":
+                raise PermissionDenied
+            try:
+                return _run(view, found, request, *args, **kwargs)
+            except OperationalError as error:
+                if getattr(error.__cause__, "pgcode", None) not in RETRIED:
+                    raise
+                return _run(view, found, request, *args, **kwargs)
+
+        guarded.roles = {"read": allowed, "write": changing}
+        return guarded
+
+    return decorate
+
+
+def _run(view: Callable[..., HttpResponse], found: Seat, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    with found.scope():
+        response = view(request, *args, **kwargs)
+        if hasattr(response, "render") and not response.is_rendered:
+            response.render()  # templates and serializers may still query
+        if connection.needs_rollback and response.status_code < 400:
+            raise SwallowedError(request.path)
+    if found.role == roles.AUDITOR and request.method in SAFE:
+        _note_what_an_auditor_opened(found, request)
+    return response
+
+
+def _not_signed_in(request: HttpRequest) -> HttpResponse:
+    if is_api(request):
+        response = answer(request, 401, "not_signed_in", "Sign in, or send a token as 'Authorization: Bearer TOKEN'.")
+        response["WWW-Authenticate"] = "Bearer"
+        return response
+    if request.headers.get("HX-Request"):
+        response = HttpResponse(status=401)
+        response["HX-Redirect"] = resolve_url(settings.LOGIN_URL)
+        return response
+    return redirect_to_login(request.get_full_path() if request.method in SAFE else "/")
+
+
+def _note_what_an_auditor_opened(found: Seat, request: HttpRequest) -> None:
+    place = found.tenant or Tenant.objects.get(is_office=True)
+    with acting_for(place, staff=True):
+        timeline.record(AUDIT_OPENED, about=place, by=request.actor, path=request.get_full_path()[:500])
+
+
+def _open(prefix: str = "") -> Q:
+    """Dated rows that hold today, by the database's clock."""
+    starts, ends = f"{prefix}starts_on__lte", f"{prefix}ends_on"
+    return Q(**{starts: Now()}) & (Q(**{ends: None}) | Q(**{f"{ends}__gte": Now()}))
+
+
+def seat(person: Person, slug: str | None, token: Any = None) -> Seat:
+    """Where this person sits. Raises Http404 where they have no seat: what is not yours does not exist."""
+    memberships = list(
+        Membership.objects.filter(_open(), person=person, person__is_active=True).select_related("tenant").order_by("pk")
+    )
+    office = next((m for m in memberships if m.tenant.is_office), None)
+    found = _staff_seat(person, office, slug) if office else _customer_seat(memberships, slug)
+    return _narrowed(found, token) if token else found
+
+
+def _staff_seat(person: Person, office: Membership, slug: str | None) -> Seat:
+    internal = office.role in roles.SEES_INTERNAL
+    if office.role == roles.SERVICE_ENGINEER:
+        return _service_seat(person, office, slug)
+    if slug is None:
+        if office.role == roles.AUTOMATION:
+            everybody = list(Tenant.objects.filter(is_office=False))
+            return Seat(None, office.role, internal, lambda: acting_for(*everybody))
+        return Seat(None, office.role, internal, reading_everyone)
+    tenant = office.tenant if slug == office.tenant.slug else Tenant.objects.filter(slug=slug).first()
+    if tenant is None:
+        raise Http404
+    role = office.role
+    if role == roles.ACCOUNT_TEAM and not tenant.is_office and not assigned(person, tenant):
+        role = roles.ACCOUNT_TEAM_ELSEWHERE
+    return Seat(tenant, role, internal, lambda: acting_for(tenant, staff=internal))
+
+
+def _service_seat(person: Person, office: Membership, slug: str | None) -> Seat:
+    """A service engineer sits at the tenants whose cases were escalated to the component, and nowhere else."""
+    theirs = [a.tenant for a in Assignment.objects.filter(_open(), person=person, duty="service").select_related("tenant")]
+    if slug is None:
+        return Seat(None, office.role, True, lambda: acting_for(*theirs, staff=True))
+    for tenant in theirs:
+        if tenant.slug == slug:
+            return Seat(tenant, office.role, True, lambda: acting_for(tenant, staff=True))
+    raise Http404
+
+
+def _customer_seat(memberships: list[Membership], slug: str | None) -> Seat:
+    if slug is None and memberships:
+        # One person may have several tenants and a role in each: without naming one, only what all of them allow.
+        role = memberships[0].role if len({m.role for m in memberships}) == 1 else roles.VIEWER
+        return Seat(None, role, False, lambda: acting_for(*(m.tenant for m in memberships)))
+    for membership in memberships:
+        if membership.tenant.slug == slug:
+            return Seat(membership.tenant, membership.role, False, lambda: acting_for(membership.tenant))
+    raise Http404
+
+
+def _narrowed(found: Seat, token: Any) -> Seat:
+    """A token is its person's seat, narrowed to its tenant, and sees internal text only when it says so."""
+    internal = found.internal and token.internal
+    if token.tenant_id is None:
+        if found.internal and not internal and found.tenant is None:
+            everybody = list(Tenant.objects.filter(is_office=False))
+            return Seat(None, found.role, False, lambda: acting_for(*everybody))
+        scope = found.scope if found.tenant is None else (lambda: acting_for(found.tenant, staff=internal))
+        return Seat(found.tenant, found.role, internal, scope)
+    if found.tenant is not None and found.tenant.pk != token.tenant_id:
+        raise Http404
+    tenant = found.tenant or token.tenant
+    return Seat(found.tenant, found.role, internal, lambda: acting_for(tenant, staff=internal))
+
+
+def assigned(person: Person, tenant: Tenant) -> bool:
+    return Assignment.objects.filter(_open(), person=person, tenant=tenant).exclude(duty="service").exists()

@@ -1,0 +1,127 @@
+"""Everything that can go wrong in a request becomes one answer: problem+json for the API, a sentence on a page."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+log = structlog.get_logger(__name__)
+
+
+class Refused(Exception):
+    """What a person can act on. `code` never changes; the sentence says what to do; `facts` go along as data."""
+
+    status = 409
+
+    def __init__(self, code: str, sentence: str, *, status: int | None = None, **facts: Any) -> None:
+        super().__init__(str(sentence))
+        self.code, self.sentence, self.facts = code, sentence, facts
+        if status is not None:
+            self.status = status
+
+
+class Stale(Refused):
+    """Somebody saved a newer version meanwhile; `facts["changes"]` is {field: [theirs, yours]}."""
+
+
+def is_api(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/")
+
+
+def answer(request: HttpRequest, status: int, code: str, sentence: str, **facts: Any) -> HttpResponse:
+    """The one shape of every refusal and error."""
+    if is_api(request):
+        body = {"type": "about:blank", "title": str(sentence), "status": status, "code": code, "detail": str(sentence), **facts}
+        return JsonResponse(body, status=status, content_type="application/problem+json", json_dumps_params={"default": str})
+    if request.headers.get("HX-Request"):
+        response = HttpResponse(str(sentence), status=status, content_type="text/plain; charset=utf-8")
+        response["HX-Reswap"] = "none"
+        return response
+    template = {403: "403.html", 404: "404.html"}.get(status, "500.html" if status >= 500 else "400.html")
+    context = {"status": status, "code": code, "sentence": sentence, "facts": facts}
+    try:
+        return render(request, template, context, status=status)
+    except (DatabaseError, InterfaceError):
+        # The shell itself asks the database; when that is what failed, answer in plain words.
+        return HttpResponse(str(sentence), status=status, content_type="text/plain; charset=utf-8")
+
+
+def problem(request: HttpRequest, error: BaseException) -> HttpResponse | None:
+    """The answer to an exception, or None when it is nobody's mistake but ours."""
+    if isinstance(error, Refused):
+        return answer(request, error.status, error.code, error.sentence, **error.facts)
+    if isinstance(error, Http404):
+        return answer(request, 404, "not_found", _("There is nothing here, or it is not yours to see."))
+    if isinstance(error, PermissionDenied):
+        return answer(request, 403, "forbidden", _("Your role may not do this."))
+    if isinstance(error, RequestDataTooBig):
+        return answer(request, 413, "too_large", _("The request is too large."))
+    if isinstance(error, SuspiciousOperation | BadRequest):
+        return answer(request, 400, "bad_request", _("The request could not be read."))
+    if isinstance(error, OperationalError | InterfaceError):
+        response = answer(request, 503, "unavailable", _("The database did not answer in time. Nothing was changed; try again."))
+        response["Retry-After"] = "2"
+        return response
+    return None
+
+
+class ProblemMiddleware:
+    """Turns what views raise into answers, also a failing commit, and writes our own mistakes to the log."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if is_api(request) and response.status_code in (404, 405) and not _is_ours(response):
+            sentence = _("There is nothing at this address.") if response.status_code == 404 else _("This method is not offered here.")
+            code = "not_found" if response.status_code == 404 else "method_not_allowed"
+            plain, response = response, answer(request, response.status_code, code, sentence)
+            if "Allow" in plain:
+                response["Allow"] = plain["Allow"]
+        return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        known = problem(request, error)
+        if known is None or known.status_code >= 500:
+            logging.getLogger("django.request").error("%s %s failed", request.method, request.path, exc_info=error)
+        if known is not None:
+            return known
+        if is_api(request):
+            return answer(request, 500, "our_mistake", _("Something broke on our side. Nothing was changed; it has been logged."))
+        return None
+
+
+def _is_ours(response: HttpResponse) -> bool:
+    return response.get("Content-Type", "").startswith("application/problem+json")
+
+
+def api_exception(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """DRF's exception handler: the same answers, and nothing of a failed request is kept."""
+    from rest_framework import exceptions
+
+    if connection.in_atomic_block:
+        transaction.set_rollback(True)
+    request = context["request"]._request
+    if isinstance(error, exceptions.ValidationError):
+        fields = error.detail if isinstance(error.detail, dict) else {"_": error.detail}
+        return answer(request, 422, "invalid", _sentence(fields), fields=fields)
+    if isinstance(error, exceptions.ParseError):
+        return answer(request, 400, "malformed", str(error.detail))
+    if isinstance(error, exceptions.APIException):
+        return answer(request, error.status_code, str(error.default_code), str(error.detail))
+    return problem(request, error)
+
+
+def _sentence(fields: dict[str, Any]) -> str:
+    field, messages = next(iter(fields.items()))
+    first = messages[0] if isinstance(messages, list) and messages else messages
+    if isinstance(first, dict):
+        return f"{field}: {_sentence(first)}"
+    return str(first) if field in ("_", "non_field_errors") else f"{field}: {first}"

@@ -1,0 +1,52 @@
+"""What every page shows around its content: where one can go, who one is, for whom one acts."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from tenants.models import Membership
+from tenants.wall import roles
+
+Nav = list[dict[str, Any]]
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Context processor. Adds no query for staff and one for a customer with a page open."""
+    person = getattr(request, "person", None)
+    if person is None:
+        return {"nav": [], "person": None}
+    tenant, role = getattr(request, "tenant", None), getattr(request, "role", "")
+    return {
+        "nav": _nav(request, tenant, role),
+        "person": person,
+        "tenant": tenant,
+        "role": role,
+        "internal": getattr(request, "internal", False),
+        "tenants_of_mine": [] if role in roles.SEES_INTERNAL else _mine(request),
+    }
+
+
+def _mine(request: HttpRequest) -> list[Any]:
+    if not hasattr(request, "_tenants_of_mine"):
+        rows = Membership.objects.filter(person=request.person, ends_on=None, tenant__is_office=False).select_related("tenant")
+        request._tenants_of_mine = [membership.tenant for membership in rows.order_by("tenant__name")]
+    return request._tenants_of_mine
+
+
+def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
+    staff = role in roles.SEES_INTERNAL or role == roles.AUTOMATION
+    entries = [
+        ("home", _("Portfolio") if staff else _("Overview"), reverse("portfolio"), "layout-dashboard"),
+        ("clusters", _("Clusters"), reverse("clusters"), "server"),
+        ("jobs", _("Jobs"), reverse("jobs"), "player-play"),
+        ("cases", _("Cases"), reverse("cases"), "lifebuoy"),
+    ]
+    if role in roles.STAFF:
+        entries += [
+            ("reviews", _("Weekly review"), reverse("reviews"), "clipboard-check"),
+            ("status", _("Engine room"), reverse("status"), "activity"),
+        ]
+    here = request.resolver_match.url_name if request.resolver_match else ""
+    return [{"label": label, "url": url, "icon": icon, "active": here == name} for name, label, url, icon in entries]

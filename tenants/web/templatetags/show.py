@@ -1,0 +1,138 @@
+"""The only place where a state, a severity, a time or an amount gets its words and its colour."""
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+register = template.Library()
+
+# state -> (family, words); the family decides colour and shape, the words carry the meaning.
+FAMILIES: dict[str, tuple[str, Any]] = {
+    "requested": ("neutral", gettext_lazy("requested")),
+    "approved": ("progress", gettext_lazy("approved")),
+    "creating": ("progress", gettext_lazy("creating")),
+    "ready": ("good", gettext_lazy("ready")),
+    "updating": ("progress", gettext_lazy("updating")),
+    "degraded": ("warn", gettext_lazy("degraded")),
+    "deleting": ("progress", gettext_lazy("deleting")),
+    "deleted": ("neutral", gettext_lazy("deleted")),
+    "failed": ("bad", gettext_lazy("failed")),
+    "pending": ("progress", gettext_lazy("pending")),
+    "running": ("good", gettext_lazy("running")),
+    "checking": ("progress", gettext_lazy("checking")),
+    "impaired": ("bad", gettext_lazy("impaired")),
+    "replacing": ("warn", gettext_lazy("replacing")),
+    "gone": ("neutral", gettext_lazy("gone")),
+    "submitted": ("progress", gettext_lazy("submitted")),
+    "queued": ("neutral", gettext_lazy("queued")),
+    "starting": ("progress", gettext_lazy("starting")),
+    "recovering": ("warn", gettext_lazy("recovering")),
+    "succeeded": ("good", gettext_lazy("succeeded")),
+    "cancelled": ("neutral", gettext_lazy("cancelled")),
+    "timed_out": ("bad", gettext_lazy("timed out")),
+    "new": ("warn", gettext_lazy("new")),
+    "triaged": ("progress", gettext_lazy("triaged")),
+    "in_progress": ("progress", gettext_lazy("in progress")),
+    "waiting_customer": ("warn", gettext_lazy("waiting for customer")),
+    "waiting_provider": ("warn", gettext_lazy("waiting for provider")),
+    "waiting_decision": ("warn", gettext_lazy("waiting for decision")),
+    "scheduled": ("neutral", gettext_lazy("scheduled")),
+    "mitigated": ("good", gettext_lazy("mitigated")),
+    "resolved": ("good", gettext_lazy("resolved")),
+    "closed": ("neutral", gettext_lazy("closed")),
+    "draft": ("neutral", gettext_lazy("draft")),
+    "in_session": ("progress", gettext_lazy("in session")),
+    "published": ("good", gettext_lazy("published")),
+    "locked": ("neutral", gettext_lazy("locked")),
+    "applied": ("neutral", gettext_lazy("applied")),
+    "selected": ("neutral", gettext_lazy("selected")),
+    "onboarding": ("progress", gettext_lazy("onboarding")),
+    "active": ("good", gettext_lazy("active")),
+    "closing": ("progress", gettext_lazy("closing")),
+    "suspended": ("warn", gettext_lazy("suspended")),
+    "withdrawn": ("neutral", gettext_lazy("withdrawn")),
+    "yes": ("good", gettext_lazy("yes")),
+    "no": ("bad", gettext_lazy("no")),
+    "unknown": ("neutral", gettext_lazy("unknown")),
+    "absent": ("neutral", gettext_lazy("not there yet")),
+    "intended": ("progress", gettext_lazy("about to be asked for")),
+    "exists": ("good", gettext_lazy("there")),
+    "foreign": ("bad", gettext_lazy("not ours")),
+}
+
+SEVERITIES: dict[str, Any] = {
+    "critical": gettext_lazy("critical"),
+    "urgent": gettext_lazy("urgent"),
+    "high": gettext_lazy("high"),
+    "normal": gettext_lazy("normal"),
+    "low": gettext_lazy("low"),
+}
+
+
+@register.simple_tag
+def state(word: str) -> str:
+    """A state as a tag: shape and colour of its family, and its words."""
+    family, words = FAMILIES.get(word, ("neutral", word))
+    return format_html('<span class="tag tag-{}" data-state="{}">{}</span>', family, word, words)
+
+
+@register.simple_tag
+def severity(word: str) -> str:
+    return format_html('<span class="severity severity-{}">{}</span>', word, SEVERITIES.get(word, word))
+
+
+@register.simple_tag
+def family(word: str) -> str:
+    """The colour family of a state, for a node's square."""
+    return FAMILIES.get(word, ("neutral", word))[0]
+
+
+@register.filter
+def words(word: str) -> Any:
+    """A state or severity in words only."""
+    found = FAMILIES.get(word)
+    return found[1] if found else SEVERITIES.get(word, word)
+
+
+@register.simple_tag
+def since(moment: datetime | None) -> str:
+    """How long ago, with the exact time in UTC as its title; app.js turns the title local."""
+    if moment is None:
+        return format_html('<span class="muted">{}</span>', _("never"))
+    exact = moment.astimezone(tz=timezone.get_default_timezone()).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, ago(moment, timezone.now()))
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """The distance in the largest whole unit."""
+    seconds = int((now - moment).total_seconds())
+    ahead, seconds = seconds < 0, abs(seconds)
+    if seconds < 60:
+        return _("just now") if not ahead else _("in a moment")
+    for size, one, many in UNITS:
+        if seconds >= size:
+            amount = seconds // size
+            text = ngettext(one, many, amount) % {"n": amount}
+            return (_("in %s") if ahead else _("%s ago")) % text
+    return ""
+
+
+UNITS = (
+    (86_400, "%(n)s day", "%(n)s days"),
+    (3_600, "%(n)s hour", "%(n)s hours"),
+    (60, "%(n)s minute", "%(n)s minutes"),
+)
+
+
+@register.simple_tag
+def amount(number: Any, unit: str = "") -> str:
+    """A number with its unit; what is not known is a dash, never a zero."""
+    if number is None or number == "":
+        return format_html('<span class="muted">–</span>')
+    text = f"{number:,}" if isinstance(number, int) else (f"{number.normalize():f}" if hasattr(number, "normalize") else str(number))
+    return format_html('<span class="amount">{}{}</span>', text, format_html(' <span class="unit">{}</span>', unit) if unit else "")

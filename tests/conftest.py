@@ -1,0 +1,56 @@
+"""Two tenants, a person per role, a stranger: the world most tests begin with."""
+
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import pytest
+
+from tenants.models import Assignment, Cycle, Membership, Participation, Person, Programme, Tenant
+from tenants.wall import roles
+from tenants.wall.acting import acting_for
+
+
+@dataclass
+class World:
+    """The office, two participants and their people; fixtures make people without passwords, hashing is slow."""
+
+    office: Tenant
+    hoshi: Tenant
+    umi: Tenant
+    cycle: Cycle
+    people: dict[str, Person] = field(default_factory=dict)
+    participations: dict[str, Participation] = field(default_factory=dict)
+
+    def person(self, role: str, tenant: Tenant | None = None) -> Person:
+        """The person with this role, at `tenant` for a customer's role (hoshi unless said)."""
+        return self.people[role if role in roles.STAFF_ROLES else f"{role}@{(tenant or self.hoshi).slug}"]
+
+
+def _seat(world: World, tenant: Tenant, role: str, key: str) -> Person:
+    person = Person.objects.create(email=f"{key.replace('@', '.')}@example.org", name=key.replace("_", " ").title())
+    Membership.objects.create(person=person, tenant=tenant, role=role, starts_on=date(2020, 1, 1))
+    world.people[key] = person
+    return person
+
+
+@pytest.fixture
+def world(db: Any) -> World:
+    office = Tenant.objects.create(slug="programme", name="Programme office", is_office=True)
+    hoshi = Tenant.objects.create(slug="hoshi", name="Hoshi Language Works")
+    umi = Tenant.objects.create(slug="umi", name="Umi Vision")
+    programme = Programme.objects.create(code="NFMP", name="National Foundation Model Programme", timezone="Asia/Tokyo")
+    cycle = Cycle.objects.create(programme=programme, code="C2", name="Cycle 2", state="running", starts_on=date(2025, 1, 6))
+    made = World(office, hoshi, umi, cycle)
+    for role in roles.STAFF_ROLES:
+        _seat(made, office, role, role)
+    for tenant in (hoshi, umi):
+        for role in roles.CUSTOMER_ROLES:
+            _seat(made, tenant, role, f"{role}@{tenant.slug}")
+        with acting_for(tenant):
+            made.participations[tenant.slug] = Participation.objects.create(
+                tenant=tenant, cycle=cycle, code=tenant.slug[:3].upper(), project=f"The model of {tenant.name}", state="active"
+            )
+    made.people["stranger"] = Person.objects.create(email="stranger@example.org", name="Stranger")
+    Assignment.objects.create(person=made.people["account_team"], tenant=hoshi, duty="account", starts_on=date(2020, 1, 1))
+    return made
