@@ -1,0 +1,196 @@
+"""From a configuration to the requests: which parts a cluster has, in their order, and the body of each."""
+
+import hashlib
+import ipaddress
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from clusters import facts
+from clusters.architectures import Architecture, PartKind
+from clusters.architectures.configuration import Configuration, Group
+
+BUCKET_LENGTH = 63
+ROOT_GIB = 500
+PLAIN_ROLES = frozenset({"controller", "login"})  # they run services, where hyper-threading helps
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What a body needs beside the configuration: where it goes, what its parts are called, what earlier ones gave."""
+
+    account_id: str
+    role_arn: str  # the role that we act in, which is to administer what is made
+    names: Mapping[str, str]  # role of a part -> its name
+    outputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # role of a part -> what it gave
+
+
+class MissingOutput(LookupError):
+    """An earlier part did not give what a later one needs."""
+
+    def __init__(self, role: str, name: str) -> None:
+        super().__init__(f"The part {role!r} has no output {name!r}.")
+        self.role, self.name = role, name
+
+
+@dataclass(frozen=True)
+class PartSpec:
+    """One part: `body(wiring)` is the body of its request, once the parts it `needs` are ready."""
+
+    kind: str
+    role: str
+    belongs_to: Literal["site", "cluster"]
+    needs: tuple[str, ...]
+    body: Callable[[Wiring], dict[str, Any]]
+
+
+def parts(architecture: Architecture, wish: Configuration) -> list[PartSpec]:
+    """The parts of a cluster, in the order in which they are made; they go in the opposite order."""
+    return [
+        PartSpec(part.kind, part.role, part.belongs_to, part.needs, partial(_body, architecture, wish, part))
+        for part in architecture.parts
+    ]
+
+
+def _body(architecture: Architecture, wish: Configuration, part: PartKind, wiring: Wiring) -> dict[str, Any]:
+    if part.kind == "hyperpod":
+        return hyperpod(architecture, wish, wiring)
+    parameters = {"base": base_parameters, "eks": eks_parameters}[part.role]
+    return {
+        "TemplateBody": architecture.text(part.template),
+        "Parameters": parameters(architecture, wish, wiring),
+        "Capabilities": ["CAPABILITY_IAM"],
+    }
+
+
+def base_parameters(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, str]:
+    """Network, storage, buckets and the nodes' role."""
+    lower = list(ipaddress.IPv4Network(wish.vpc_cidr).subnets(1))[0]
+    blocks = list(lower.subnets(new_prefix=28))
+    buckets = wish.storage
+    parameters = {
+        "ZoneId": wish.az_id,
+        "VpcCidr": wish.vpc_cidr,
+        "NodeCidr": wish.subnet_cidr,
+        "PublicCidr": str(blocks[0]),
+        "LustreGib": str(buckets.lustre.capacity_gib),
+        "LustreMbsPerTib": str(buckets.lustre.mbs_per_tib),
+        "LifecycleBucketName": bucket_name("sagemaker-", wiring),
+        "DataBucketName": buckets.bucket or bucket_name("cohort-data-", wiring),
+        "MakeDataBucket": "no" if buckets.bucket and buckets.bucket_exists else "yes",
+    }
+    if architecture.orchestrator == "slurm":
+        openzfs = buckets.openzfs
+        parameters["OpenZfsGib"] = str(openzfs.capacity_gib if openzfs else 0)
+        parameters["OpenZfsMbs"] = str(openzfs.mbs if openzfs else 0)
+    else:
+        first, second = control_zones(architecture, wish)
+        parameters |= {
+            "ControlZoneA": first,
+            "ControlZoneB": second,
+            "ControlCidrA": str(blocks[1]),
+            "ControlCidrB": str(blocks[2]),
+        }
+    return parameters
+
+
+def control_zones(architecture: Architecture, wish: Configuration) -> tuple[str, str]:
+    """Two zones for the Kubernetes API: the nodes' own where EKS is offered in it, and another."""
+    zones = architecture.control_zones[wish.region]
+    ordered = sorted(zones, key=lambda zone: (zone != wish.az_id, zone))
+    return ordered[0], ordered[1]
+
+
+def eks_parameters(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, str]:
+    """The Kubernetes API that HyperPod's nodes join."""
+    return {
+        "ClusterName": wiring.names["eks"],
+        "KubernetesVersion": wish.software["kubernetes"],
+        "OperatorRoleArn": wiring.role_arn,
+        "ControlSubnetA": _output(wiring, "base", "ControlSubnetA"),
+        "ControlSubnetB": _output(wiring, "base", "ControlSubnetB"),
+        "SecurityGroupId": _output(wiring, "base", "SecurityGroupId"),
+    }
+
+
+def hyperpod(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, Any]:
+    """The CreateCluster request without name and tags, and the lifecycle scripts that it points at."""
+    scripts = architecture.scripts()
+    if architecture.orchestrator == "slurm":
+        scripts["provisioning_parameters.json"] = json.dumps(provisioning_parameters(wish, wiring), indent=2) + "\n"
+    bucket = _output(wiring, "base", "LifecycleBucketName")
+    folder = f"lifecycle/{digest(scripts)}"
+    request: dict[str, Any] = {
+        "InstanceGroups": [_group(group, wish, wiring, f"s3://{bucket}/{folder}") for group in wish.instance_groups],
+        "VpcConfig": {
+            "SecurityGroupIds": [_output(wiring, "base", "SecurityGroupId")],
+            "Subnets": [_output(wiring, "base", "NodeSubnetId")],
+        },
+        "NodeRecovery": wish.node_recovery,
+    }
+    if architecture.orchestrator == "eks":
+        request["Orchestrator"] = {"Eks": {"ClusterArn": _output(wiring, "eks", "ClusterArn")}}
+        request["NodeProvisioningMode"] = "Continuous"
+    objects = [{"bucket": bucket, "key": f"{folder}/{name}", "text": text} for name, text in sorted(scripts.items())]
+    return {"request": request, "objects": objects}
+
+
+def _group(group: Group, wish: Configuration, wiring: Wiring, source: str) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "InstanceGroupName": group.name,
+        "InstanceType": facts.ml_name(group.instance_type),
+        "InstanceCount": group.count,
+        "ExecutionRole": _output(wiring, "base", "ExecutionRoleArn"),
+        "ThreadsPerCore": 2 if group.role in PLAIN_ROLES else 1,
+        "LifeCycleConfig": {"SourceS3Uri": source, "OnCreate": "on_create.sh"},
+        "InstanceStorageConfigs": [{"EbsVolumeConfig": {"VolumeSizeInGB": ROOT_GIB}}],
+    }
+    if wish.deep_health_checks and group.role == "compute":
+        request["OnStartDeepHealthChecks"] = list(wish.deep_health_checks)
+    if group.training_plan:
+        plan = f"training-plan/{group.training_plan}"
+        request["TrainingPlanArn"] = f"arn:aws:sagemaker:{wish.region}:{wiring.account_id}:{plan}"
+    return request
+
+
+def provisioning_parameters(wish: Configuration, wiring: Wiring) -> dict[str, Any]:
+    """Which group does what in Slurm; a group that were named nowhere would silently become a compute group."""
+    by_role: dict[str, list[str]] = {}
+    for group in wish.instance_groups:
+        by_role.setdefault(group.role, []).append(group.name)
+    told: dict[str, Any] = {
+        "version": "1.0.0",
+        "workload_manager": "slurm",
+        "controller_group": by_role["controller"][0],
+        "worker_groups": [{"instance_group_name": name, "partition_name": name} for name in by_role["compute"]],
+        "fsx_dns_name": _output(wiring, "base", "LustreDnsName"),
+        "fsx_mountname": _output(wiring, "base", "LustreMountName"),
+    }
+    if "login" in by_role:
+        told["login_group"] = by_role["login"][0]
+    if wish.storage.openzfs:
+        told["fsx_openzfs_dns_name"] = _output(wiring, "base", "OpenZfsDnsName")
+    return told
+
+
+def digest(scripts: Mapping[str, str]) -> str:
+    """The same scripts lie under the same key, others under another: a node never reads half of each."""
+    return hashlib.sha256(json.dumps(scripts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def bucket_name(prefix: str, wiring: Wiring) -> str:
+    """Buckets share one namespace with the whole world, so the account is in the name; HyperPod wants `sagemaker-`."""
+    name = f"{prefix}{wiring.names['base'].lower()}-{wiring.account_id}"
+    if len(name) <= BUCKET_LENGTH:
+        return name
+    mark = hashlib.sha256(name.encode()).hexdigest()[:10]
+    return f"{name[: BUCKET_LENGTH - 11].rstrip('-')}-{mark}"
+
+
+def _output(wiring: Wiring, role: str, name: str) -> str:
+    value = wiring.outputs.get(role, {}).get(name, "")
+    if not value:
+        raise MissingOutput(role, name)
+    return value

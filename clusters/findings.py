@@ -1,0 +1,221 @@
+"""One thing that was checked: whether it fits, the numbers, and who can change it; and the sentences that say so."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Level = Literal["ok", "warning", "refused"]
+
+
+def gettext_noop(text: str) -> str:
+    """Marks a sentence for translation; whoever shows it translates."""
+    return text
+
+
+def untranslated(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`asked` against `allowed`, in `unit`; `field` is the path in the configuration, `who` a key of WHO."""
+
+    code: str
+    level: Level
+    field: str
+    asked: Any = ""
+    allowed: Any = ""
+    unit: str = ""
+    who: str = "you"
+    suggestion: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def sentence(self, translate: Callable[[str], str] = untranslated) -> str:
+        """What was found."""
+        return translate(SENTENCES[self.code]) % self._words(translate)
+
+    def advice(self, translate: Callable[[str], str] = untranslated) -> str:
+        """What to do about it, and who can; empty when there is nothing to do."""
+        advice = ADVICE.get(self.code, "")
+        return translate(advice) % self._words(translate) if advice and self.level != "ok" else ""
+
+    def _words(self, translate: Callable[[str], str]) -> dict[str, Any]:
+        return {
+            **self.values,
+            "field": self.field,
+            "asked": self.asked,
+            "allowed": self.allowed,
+            "unit": translate(UNITS.get(self.unit, self.unit)),
+            "who": translate(WHO[self.who]),
+            "suggestion": self.suggestion,
+        }
+
+
+class Refusals(Exception):
+    """A request that cannot be taken as it is: everything that is wrong with it at once."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__(" ".join(finding.sentence() for finding in findings))
+        self.findings = findings
+
+
+WHO: Mapping[str, str] = {
+    "you": gettext_noop("you, in this request"),
+    "account_team": gettext_noop("your account team"),
+    "architect": gettext_noop("the lead architect"),
+}
+
+UNITS: Mapping[str, str] = {
+    "instances": gettext_noop("instances"),
+    "addresses": gettext_noop("addresses"),
+    "GiB": gettext_noop("GiB"),
+    "MB/s": gettext_noop("MB/s"),
+    "MB/s per TiB": gettext_noop("MB/s per TiB"),
+    "groups": gettext_noop("groups"),
+    "characters": gettext_noop("characters"),
+}
+
+SENTENCES: Mapping[str, str] = {
+    # The form of a configuration
+    "missing": gettext_noop("%(field)s is missing."),
+    "unknown_field": gettext_noop("%(field)s is not part of a configuration."),
+    "not_text": gettext_noop("%(field)s is %(asked)s, and should be text."),
+    "not_number": gettext_noop("%(field)s is %(asked)s, and should be a whole number."),
+    "not_list": gettext_noop("%(field)s should be a list."),
+    "not_fields": gettext_noop("%(field)s should be a set of named fields."),
+    "not_yes_or_no": gettext_noop("%(field)s is %(asked)s, and should be true or false."),
+    "too_small": gettext_noop("You asked for %(asked)s %(unit)s in %(field)s; the least is %(allowed)s."),
+    "too_large": gettext_noop("You asked for %(asked)s %(unit)s in %(field)s; the most is %(allowed)s."),
+    "not_a_choice": gettext_noop("%(field)s is %(asked)s; it can be %(allowed)s."),
+    "not_a_step": gettext_noop("You asked for %(asked)s %(unit)s in %(field)s; it can be %(allowed)s."),
+    "bad_name": gettext_noop("%(field)s is “%(asked)s”, which is not a name that HyperPod takes."),
+    "bad_bucket": gettext_noop("%(field)s is “%(asked)s”, which is not a name for a bucket."),
+    "bad_plan": gettext_noop("%(field)s is “%(asked)s”, which is not the name of a training plan."),
+    "twice": gettext_noop("Two instance groups are called “%(asked)s”."),
+    "bad_network": gettext_noop("%(field)s is “%(asked)s”, which is not an address range."),
+    "network_not_private": gettext_noop("%(field)s is %(asked)s, which is not a private address range."),
+    "network_size": gettext_noop("%(field)s is %(asked)s; it can be %(allowed)s."),
+    "subnet_outside": gettext_noop("The subnet %(asked)s does not fit into the network %(allowed)s."),
+    "unknown_architecture": gettext_noop("There is no reference architecture “%(asked)s”."),
+    "unknown_version": gettext_noop("The reference architecture %(slug)s has no version “%(asked)s”."),
+    "role_too_few": gettext_noop("You asked for %(asked)s groups with the role %(role)s; %(title)s needs %(allowed)s."),
+    "role_too_many": gettext_noop("You asked for %(asked)s groups with the role %(role)s; %(title)s takes %(allowed)s."),
+    "role_count": gettext_noop("The group %(group)s asks for %(asked)s instances; a %(role)s is %(allowed)s."),
+    "no_openzfs": gettext_noop("%(title)s brings no OpenZFS file system."),
+    # Whether it fits
+    "region": gettext_noop("%(title)s is offered in %(asked)s."),
+    "region_not_offered": gettext_noop("%(title)s is not offered in %(asked)s."),
+    "zone": gettext_noop("The zone %(asked)s lies in %(region)s."),
+    "zone_elsewhere": gettext_noop("The zone %(asked)s does not lie in %(region)s."),
+    "name": gettext_noop("The name “%(asked)s” can be used."),
+    "name_pattern": gettext_noop("The name “%(asked)s” cannot be used for a cluster."),
+    "type_unknown": gettext_noop("There is no instance type %(asked)s."),
+    "type_not_hyperpod": gettext_noop("HyperPod does not run %(asked)s."),
+    "type_offered": gettext_noop("%(asked)s is offered in %(zone)s."),
+    "type_not_in_region": gettext_noop("%(asked)s is not offered in %(region)s."),
+    "type_not_in_zone": gettext_noop("%(asked)s is not offered in %(zone)s."),
+    "type_offer_unknown": gettext_noop("It is not known whether %(asked)s is offered in %(zone)s."),
+    "type_quota": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; the quota allows %(allowed)s in %(region)s and %(used)s are in use."
+    ),
+    "type_quota_exceeded": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; %(left)s are left in %(region)s: "
+        "the quota allows %(allowed)s and %(used)s are in use."
+    ),
+    "type_quota_unknown": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; how many the quota allows in %(region)s is not known yet."
+    ),
+    "cluster_quota": gettext_noop("You asked for %(asked)s %(unit)s in one cluster; the quota allows %(allowed)s."),
+    "cluster_quota_exceeded": gettext_noop(
+        "You asked for %(asked)s %(unit)s in one cluster; the quota of this account in %(region)s allows %(allowed)s."
+    ),
+    "cluster_quota_unknown": gettext_noop(
+        "You asked for %(asked)s %(unit)s in one cluster; how many the quota allows in %(region)s is not known yet."
+    ),
+    "total_quota": gettext_noop(
+        "You asked for %(asked)s %(unit)s; the quota allows %(allowed)s across all clusters and %(used)s are in use."
+    ),
+    "total_quota_exceeded": gettext_noop(
+        "You asked for %(asked)s %(unit)s; %(left)s are left across all clusters of this account in %(region)s: "
+        "the quota allows %(allowed)s and %(used)s are in use."
+    ),
+    "total_quota_unknown": gettext_noop(
+        "You asked for %(asked)s %(unit)s; how many the quota allows across all clusters in %(region)s "
+        "is not known yet."
+    ),
+    "plan": gettext_noop("The training plan %(plan)s covers the %(asked)s %(type)s of the group %(group)s."),
+    "plan_missing": gettext_noop("The training plan %(plan)s is not known in this account and Region."),
+    "plan_type": gettext_noop("The training plan %(plan)s is for %(allowed)s; the group %(group)s asks for %(asked)s."),
+    "plan_zone": gettext_noop("The training plan %(plan)s is in %(allowed)s; the cluster is to be in %(asked)s."),
+    "plan_count": gettext_noop(
+        "You asked for %(asked)s %(unit)s from the training plan %(plan)s; %(allowed)s of its %(total)s are left."
+    ),
+    "plan_state": gettext_noop("The training plan %(plan)s is %(asked)s."),
+    "plan_over": gettext_noop("The training plan %(plan)s ended on %(allowed)s."),
+    "plan_ends_soon": gettext_noop("The training plan %(plan)s ends on %(allowed)s."),
+    "plan_not_begun": gettext_noop("The training plan %(plan)s begins on %(allowed)s; its nodes come then."),
+    "plan_absent": gettext_noop(
+        "The group %(group)s asks for %(asked)s %(type)s without a training plan, so AWS may be short of them."
+    ),
+    "addresses": gettext_noop("The nodes need %(asked)s %(unit)s; the subnet has %(allowed)s."),
+    "addresses_short": gettext_noop("The nodes need %(asked)s %(unit)s; the subnet %(subnet)s has %(allowed)s."),
+    "addresses_tight": gettext_noop(
+        "The nodes need %(asked)s of the %(allowed)s %(unit)s of the subnet %(subnet)s, "
+        "which leaves none for a replacement."
+    ),
+    "lustre_quota_exceeded": gettext_noop(
+        "You asked for %(asked)s %(unit)s of Lustre; the quota of this account in %(region)s allows %(allowed)s."
+    ),
+    "lustre": gettext_noop("Lustre will have %(asked)s %(unit)s and carry %(rate)s MB/s in all."),
+}
+
+ADVICE: Mapping[str, str] = {
+    "missing": gettext_noop("Fill it in."),
+    "unknown_field": gettext_noop("Leave it out."),
+    "too_small": gettext_noop("Ask for more."),
+    "too_large": gettext_noop("Ask for less."),
+    "not_a_choice": gettext_noop("Choose one of them."),
+    "not_a_step": gettext_noop("The nearest is %(suggestion)s."),
+    "bad_name": gettext_noop(
+        "Use at most %(allowed)s letters, digits and dashes; begin and end with a letter or a digit."
+    ),
+    "bad_bucket": gettext_noop("Use 3 to 63 lower-case letters, digits, dots and dashes."),
+    "bad_plan": gettext_noop("Give the plan's name or its ARN. HyperPod takes no capacity reservations of EC2."),
+    "twice": gettext_noop("Give each group a name of its own."),
+    "bad_network": gettext_noop("Write it like %(suggestion)s."),
+    "network_not_private": gettext_noop("Take one from 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16."),
+    "subnet_outside": gettext_noop("Ask for a smaller subnet or a larger network."),
+    "unknown_architecture": gettext_noop("Choose one of %(allowed)s."),
+    "unknown_version": gettext_noop("Choose one of %(allowed)s."),
+    "role_too_few": gettext_noop("Add a group with this role."),
+    "role_too_many": gettext_noop("Leave the others out or give them another role."),
+    "no_openzfs": gettext_noop("Leave it out, or choose an architecture with Slurm."),
+    "region_not_offered": gettext_noop("Choose one of %(allowed)s."),
+    "zone_elsewhere": gettext_noop("Choose one of %(allowed)s."),
+    "name_pattern": gettext_noop(
+        "Use at most %(allowed)s lower-case letters, digits and dashes; begin and end with a letter or a digit."
+    ),
+    "type_unknown": gettext_noop("Did you mean %(suggestion)s?"),
+    "type_not_hyperpod": gettext_noop("Choose another instance type."),
+    "type_not_in_region": gettext_noop("Choose another instance type, or one of the Regions %(suggestion)s."),
+    "type_not_in_zone": gettext_noop("Choose a zone that offers it: %(suggestion)s."),
+    "type_offer_unknown": gettext_noop("AWS decides when the cluster is created."),
+    "type_quota_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),
+    "type_quota_unknown": gettext_noop("Let %(who)s record the quota “%(quota)s”."),
+    "cluster_quota_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),
+    "cluster_quota_unknown": gettext_noop("Let %(who)s record the quota “%(quota)s”."),
+    "total_quota_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),
+    "total_quota_unknown": gettext_noop("Let %(who)s record the quota “%(quota)s”."),
+    "plan_missing": gettext_noop("Check the name, or let %(who)s record the plan."),
+    "plan_type": gettext_noop("Choose a plan for this instance type."),
+    "plan_zone": gettext_noop("Choose the plan's zone, or another plan."),
+    "plan_count": gettext_noop("Ask for fewer, or let %(who)s buy more."),
+    "plan_state": gettext_noop("Choose a plan that is scheduled or active."),
+    "plan_over": gettext_noop("Choose another plan, or let %(who)s extend it."),
+    "plan_ends_soon": gettext_noop("Let %(who)s extend it in time."),
+    "plan_not_begun": gettext_noop("Request the cluster again when it has begun, or choose another plan."),
+    "plan_absent": gettext_noop("Name a training plan, or let %(who)s reserve one."),
+    "addresses_short": gettext_noop("Ask for a subnet of %(suggestion)s or larger, or for fewer nodes."),
+    "addresses_tight": gettext_noop("Ask for a subnet of %(suggestion)s to be safe."),
+    "lustre_quota_exceeded": gettext_noop("Ask for less, or let %(who)s have the quota “%(quota)s” raised."),
+}

@@ -1,0 +1,275 @@
+"""Does a request fit: Region, types, quotas, training plans, addresses, storage? Pure; a table in, findings out."""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from clusters import facts as known_facts
+from clusters.architectures.configuration import Configuration, Group, read_configuration
+from clusters.facts import Facts
+from clusters.findings import Finding, Refusals
+
+__all__ = ["Configuration", "Finding", "Network", "Plan", "Quotas", "Refusals", "preflight", "read_configuration", "refused"]
+
+NAME = re.compile(r"[a-z0-9](-*[a-z0-9])*")
+NAME_LENGTH = 63
+RESERVED_ADDRESSES = 5  # AWS keeps so many of every subnet
+ENDS_SOON = timedelta(days=14)
+USABLE_PLANS = frozenset({"scheduled", "active"})
+LARGEST_SUBNET = 16
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """What an account may have in the Region, by (service, exact quota name); a name that is absent is not known."""
+
+    values: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def get(self, service: str, name: str) -> int | None:
+        value = self.values.get((service, name))
+        return None if value is None else int(value)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training plan of the account."""
+
+    name: str
+    instance_type: str
+    region: str
+    az_id: str
+    count: int
+    state: str  # scheduled, active, expired, failed, pending
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    used: int = 0  # by other clusters of ours, wished or real
+
+
+@dataclass(frozen=True)
+class Network:
+    """The subnet when the site has one already; None counts stand for a subnet that is still to be made."""
+
+    subnet: str = ""
+    free_addresses: int | None = None
+
+
+def preflight(
+    configuration: Configuration,
+    facts: Facts,
+    quotas: Quotas,
+    usage: Mapping[str, int],
+    reservations: Sequence[Plan],
+    network: Network,
+    now: datetime,
+    *,
+    name: str = "",
+) -> list[Finding]:
+    """All findings, refusals first.
+
+    `usage` counts instances by plain type in the account's *other* clusters of the Region, those that are only wished
+    included, since the quota does not tell them apart once they are made.
+    """
+    checks = (
+        _name(name),
+        _place(configuration, facts),
+        _types(configuration, facts),
+        _type_quotas(configuration, quotas, usage),
+        _cluster_quotas(configuration, quotas, usage),
+        _plans(configuration, facts, reservations, now),
+        _addresses(configuration, facts, network),
+        _storage(configuration, quotas),
+    )
+    order = {"refused": 0, "warning": 1, "ok": 2}
+    return sorted((finding for check in checks for finding in check), key=lambda finding: order[finding.level])
+
+
+def refused(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level == "refused"]
+
+
+def _name(name: str) -> Iterator[Finding]:
+    if name:
+        fits = len(name) <= NAME_LENGTH and NAME.fullmatch(name)
+        code = "name" if fits else "name_pattern"
+        yield Finding(code, "ok" if fits else "refused", "name", name, NAME_LENGTH, unit="characters")
+
+
+def _place(wish: Configuration, facts: Facts) -> Iterator[Finding]:
+    architecture = wish.made_of()
+    title = {"title": architecture.title}
+    if wish.region not in architecture.regions:
+        offered = ", ".join(architecture.regions)
+        yield Finding("region_not_offered", "refused", "region", wish.region, offered, values=title)
+        return
+    yield Finding("region", "ok", "region", wish.region, values=title)
+    zones = facts.zones.get(wish.region, ())
+    here = facts.region_of(wish.az_id) == wish.region and wish.az_id in zones
+    level, code = ("ok", "zone") if here else ("refused", "zone_elsewhere")
+    yield Finding(code, level, "az_id", wish.az_id, ", ".join(zones), values={"region": wish.region})
+
+
+def _types(wish: Configuration, facts: Facts) -> Iterator[Finding]:
+    for instance_type in wish.counts():
+        path = _path(wish, instance_type)
+        values = {"region": wish.region, "zone": wish.az_id}
+        zones = facts.offered(wish.region, instance_type)
+        if zones is None and facts.instance(instance_type) is None:
+            near = facts.close_matches(instance_type)
+            suggestion = ", ".join(near) or "p5.48xlarge"
+            yield Finding("type_unknown", "refused", path, instance_type, suggestion=suggestion, values=values)
+        elif zones is None:
+            yield Finding("type_offer_unknown", "warning", path, instance_type, values=values)
+        elif not zones:
+            regions = [region for region in wish.made_of().regions if facts.offered(region, instance_type)]
+            elsewhere = ", ".join(regions) or "—"
+            yield Finding("type_not_in_region", "refused", path, instance_type, suggestion=elsewhere, values=values)
+        elif wish.az_id not in zones:
+            offered = ", ".join(zones)
+            yield Finding(
+                "type_not_in_zone", "refused", path, instance_type, offered, suggestion=offered, values=values
+            )
+        else:
+            yield Finding("type_offered", "ok", path, instance_type, values=values)
+
+
+def _type_quotas(wish: Configuration, quotas: Quotas, usage: Mapping[str, int]) -> Iterator[Finding]:
+    for instance_type, asked in wish.counts().items():
+        quota = known_facts.cluster_usage(instance_type)
+        values = {"type": known_facts.ml_name(instance_type), "region": wish.region, "quota": quota}
+        path = _path(wish, instance_type, "count")
+        yield _against("type_quota", path, asked, quotas, quota, usage.get(instance_type, 0), values)
+
+
+def _cluster_quotas(wish: Configuration, quotas: Quotas, usage: Mapping[str, int]) -> Iterator[Finding]:
+    asked, path = sum(wish.counts().values()), "instance_groups"
+    for code, quota, used in (
+        ("cluster_quota", known_facts.PER_CLUSTER, 0),
+        ("total_quota", known_facts.ACROSS_CLUSTERS, sum(usage.values())),
+    ):
+        yield _against(code, path, asked, quotas, quota, used, {"region": wish.region, "quota": quota})
+
+
+def _against(
+    code: str, path: str, asked: int, quotas: Quotas, quota: str, used: int, values: Mapping[str, object]
+) -> Finding:
+    """SageMaker counts instances. What is not known is no refusal: AWS will say, and a person should find out."""
+    allowed = quotas.get("sagemaker", quota)
+    values = {**values, "used": used, "left": max((allowed or 0) - used, 0)}
+    if allowed is None:
+        code, level, shown = f"{code}_unknown", "warning", "?"
+        return Finding(code, "warning", path, asked, shown, "instances", "account_team", values=values)
+    if asked + used > allowed:
+        return Finding(
+            f"{code}_exceeded", "refused", path, asked, allowed, "instances", "account_team", values=values
+        )
+    return Finding(code, "ok", path, asked, allowed, "instances", "account_team", values=values)
+
+
+def _plans(wish: Configuration, facts: Facts, plans: Sequence[Plan], now: datetime) -> Iterator[Finding]:
+    named: dict[str, int] = {}
+    for group in wish.instance_groups:
+        if group.training_plan:
+            named[group.training_plan] = named.get(group.training_plan, 0) + group.count
+    for index, group in enumerate(wish.instance_groups):
+        path = f"instance_groups[{index}].training_plan"
+        values = {"group": group.name, "type": known_facts.ml_name(group.instance_type), "plan": group.training_plan}
+        if group.training_plan:
+            plan = next((each for each in plans if each.name == group.training_plan), None)
+            yield from _plan(wish, group, plan, named[group.training_plan], path, values, now)
+        elif (instance := facts.instance(group.instance_type)) and instance.accelerators:
+            yield Finding(
+                "plan_absent", "warning", path, group.count, unit="instances", who="account_team", values=values
+            )
+
+
+def _plan(
+    wish: Configuration,
+    group: Group,
+    plan: Plan | None,
+    asked: int,
+    path: str,
+    values: Mapping[str, object],
+    now: datetime,
+) -> Iterator[Finding]:
+    def refuse(code: str, told: object, allowed: object = "", **more: object) -> Finding:
+        return Finding(code, "refused", path, told, allowed, "instances", "account_team", values={**values, **more})
+
+    if plan is None or plan.region != wish.region:
+        yield refuse("plan_missing", group.training_plan)
+        return
+    left = plan.count - plan.used
+    wrong = []
+    if known_facts.plain_name(plan.instance_type) != group.instance_type:
+        wrong.append(refuse("plan_type", group.instance_type, known_facts.plain_name(plan.instance_type)))
+    if plan.az_id and plan.az_id != wish.az_id:
+        wrong.append(refuse("plan_zone", wish.az_id, plan.az_id))
+    if asked > left:
+        wrong.append(refuse("plan_count", asked, max(left, 0), total=plan.count))
+    if plan.ends_at and plan.ends_at <= now:
+        wrong.append(refuse("plan_over", group.training_plan, _day(plan.ends_at)))
+    elif plan.state not in USABLE_PLANS:
+        wrong.append(refuse("plan_state", plan.state))
+    elif plan.starts_at and plan.starts_at > now:
+        wrong.append(Finding("plan_not_begun", "warning", path, "", _day(plan.starts_at), values=values))
+    elif plan.ends_at and plan.ends_at - now <= ENDS_SOON:
+        ends = _day(plan.ends_at)
+        wrong.append(Finding("plan_ends_soon", "warning", path, "", ends, who="account_team", values=values))
+    yield from wrong
+    if not any(finding.level == "refused" for finding in wrong):
+        yield Finding("plan", "ok", path, group.count, left, "instances", values=values)
+
+
+def _addresses(wish: Configuration, facts: Facts, network: Network) -> Iterator[Finding]:
+    orchestrator = wish.made_of().orchestrator
+    per_type = {name: facts.instance(name) for name in wish.counts()}
+    if None in per_type.values():
+        return  # an unknown type is refused elsewhere; what its nodes would need nobody knows
+    per_node = {name: instance.addresses(orchestrator) for name, instance in per_type.items() if instance}
+    asked = sum(per_node[name] * count for name, count in wish.counts().items())
+    subnet = network.subnet or wish.subnet_cidr
+    free = network.free_addresses
+    if free is None:
+        free = max(ipaddress.IPv4Network(subnet).num_addresses - RESERVED_ADDRESSES, 0)
+    largest = max(per_node.values())
+    values = {"subnet": subnet, "spare": largest}
+    level, code = "ok", "addresses"
+    if asked > free:
+        level, code = "refused", "addresses_short"
+    elif asked + largest > free:
+        # A replacement comes before the failed node's interfaces are gone.
+        level, code = "warning", "addresses_tight"
+    suggestion = f"/{_subnet_for(asked + largest)}"
+    yield Finding(code, level, "subnet_cidr", asked, free, "addresses", suggestion=suggestion, values=values)
+
+
+def _subnet_for(addresses: int) -> int:
+    """The smallest subnet that holds so many."""
+    for prefix in range(28, LARGEST_SUBNET, -1):
+        if 2 ** (32 - prefix) - RESERVED_ADDRESSES >= addresses:
+            return prefix
+    return LARGEST_SUBNET
+
+
+def _storage(wish: Configuration, quotas: Quotas) -> Iterator[Finding]:
+    lustre = wish.storage.lustre
+    allowed = quotas.get("fsx", known_facts.LUSTRE_CAPACITY)
+    values = {"region": wish.region, "quota": known_facts.LUSTRE_CAPACITY, "rate": lustre.mbs}
+    path, capacity = "storage.lustre.capacity_gib", lustre.capacity_gib
+    if allowed is not None and capacity > allowed:
+        # Whether this quota counts GiB is not proven, so it warns.
+        yield Finding(
+            "lustre_quota_exceeded", "warning", path, capacity, allowed, "GiB", "account_team", values=values
+        )
+    else:
+        yield Finding("lustre", "ok", path, capacity, "", "GiB", values=values)
+
+
+def _path(wish: Configuration, instance_type: str, name: str = "instance_type") -> str:
+    index = next(i for i, group in enumerate(wish.instance_groups) if group.instance_type == instance_type)
+    return f"instance_groups[{index}].{name}"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
