@@ -1,0 +1,163 @@
+"""SageMaker HyperPod clusters. `Part.body` is {"request": CreateCluster without name and tags, "objects": [...]}.
+
+HyperPod reads its lifecycle scripts from a bucket while it creates nodes, so they belong to the creation: each entry
+of `objects` is {"bucket", "key", "text"}, its key depends on its content, and putting it twice is putting it once.
+"""
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from clusters.providers import Account, NodeSeen, Part, PartEvent, Phase, ProviderError, Seen, aws, request_check
+
+PHASES: Mapping[str, Phase] = {
+    "Creating": "busy",
+    "InService": "ready",
+    "Updating": "busy",
+    "RollingBack": "busy",
+    "SystemUpdating": "busy",
+    "Failed": "failed",
+    "Deleting": "deleting",
+}
+EVENTS = 200
+BUSY = re.compile(r"\bis (currently )?(in (the )?)?['\"]?(Creating|Updating|RollingBack|SystemUpdating|Deleting)\b")
+HOST_ADDRESS = re.compile(r"^ip-(\d+)-(\d+)-(\d+)-(\d+)\.")
+
+
+class HyperPod:
+    """A HyperPod cluster as a part. Its API knows no token: the name is the token, the tags say whose it is."""
+
+    def look(self, account: Account, part: Part) -> Seen:
+        try:
+            cluster = aws.call(account, "sagemaker", "DescribeCluster", ClusterName=part.name)
+            tags = aws.pages(account, "sagemaker", "ListTags", "Tags", ResourceArn=cluster["ClusterArn"])
+            held = {tag["Key"]: tag["Value"] for tag in tags}
+            nodes = aws.pages(
+                account, "sagemaker", "ListClusterNodes", "ClusterNodeSummaries", ClusterName=part.name, MaxResults=100
+            )
+            seats = tuple(_node(node) for node in nodes)
+        except ProviderError as error:
+            if _missing(error):
+                return Seen("absent")
+            raise
+        groups = {group["InstanceGroupName"]: _group(group) for group in cluster.get("InstanceGroups", [])}
+        continuous = cluster.get("NodeProvisioningMode") == "Continuous"
+        return Seen(
+            phase=_phase(cluster["ClusterStatus"], groups, continuous),
+            status=cluster["ClusterStatus"],
+            reason=cluster.get("FailureMessage", ""),
+            external_id=cluster["ClusterArn"],
+            ours=bool(part.tags) and part.tags.items() <= held.items(),
+            outputs={"ClusterArn": cluster["ClusterArn"]},
+            nodes=seats,
+            events=self._events(account, part) if continuous else (),
+            body={"groups": groups, "node_recovery": cluster.get("NodeRecovery", "")},
+        )
+
+    def create(self, account: Account, part: Part) -> str:
+        tags = [{"Key": key, "Value": value} for key, value in part.tags.items()]
+        request = {"ClusterName": part.name, "Tags": tags, **part.body["request"]}
+        wrong = request_check.problems("sagemaker", "CreateCluster", request)
+        if wrong:
+            raise ProviderError("refused", " ".join(wrong), code="InvalidRequest")
+        _upload(account, part)
+        try:
+            answer = aws.call(account, "sagemaker", "CreateCluster", **request)
+        except ProviderError as error:
+            if error.code == "ResourceInUse":
+                raise ProviderError("unclear", error.message, code=error.code) from error
+            raise
+        return str(answer["ClusterArn"])
+
+    def update(self, account: Account, part: Part) -> None:
+        wished = part.body["request"]
+        request = {"ClusterName": part.name, "InstanceGroups": wished["InstanceGroups"]}
+        for field in ("NodeRecovery", "InstanceGroupsToDelete"):
+            if field in wished:
+                request[field] = wished[field]
+        _upload(account, part)
+        try:
+            aws.call(account, "sagemaker", "UpdateCluster", **request)
+        except ProviderError as error:
+            raise _later_if_busy(error) from error
+
+    def delete(self, account: Account, part: Part) -> None:
+        try:
+            aws.call(account, "sagemaker", "DeleteCluster", ClusterName=part.name)
+        except ProviderError as error:
+            if not _missing(error):
+                raise _later_if_busy(error) from error
+
+    def _events(self, account: Account, part: Part) -> tuple[PartEvent, ...]:
+        """Oldest first; only clusters with continuous provisioning report any."""
+        seen = part.body.get("seen", "")
+        found: list[PartEvent] = []
+        pages = aws.pages(
+            account, "sagemaker", "ListClusterEvents", "Events", ClusterName=part.name, SortOrder="Descending"
+        )
+        for event in islice(pages, EVENTS):
+            if event["EventId"] == seen:
+                break
+            found.append(_event(event))
+        return tuple(reversed(found))
+
+
+def _upload(account: Account, part: Part) -> None:
+    for each in part.body.get("objects", []):
+        text = each["text"].encode()
+        aws.call(account, "s3", "PutObject", Bucket=each["bucket"], Key=each["key"], Body=text)
+
+
+def _phase(status: str, groups: Mapping[str, Mapping[str, Any]], continuous: bool) -> Phase:
+    """With continuous provisioning a cluster is in service from the start, so the counts have to tell."""
+    short = any(group["current"] < group["target"] for group in groups.values())
+    return "busy" if status == "InService" and continuous and short else PHASES[status]
+
+
+def _group(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "current": group.get("CurrentCount", 0),
+        "target": group.get("TargetCount", 0),
+        "status": group.get("Status", ""),
+        "instance_type": group.get("InstanceType", "").removeprefix("ml."),
+    }
+
+
+def _node(node: Mapping[str, Any]) -> NodeSeen:
+    status = node.get("InstanceStatus", {})
+    address = HOST_ADDRESS.match(node.get("PrivateDnsHostname", ""))
+    return NodeSeen(
+        group=node["InstanceGroupName"],
+        instance_id=node.get("InstanceId", ""),
+        instance_type=node.get("InstanceType", "").removeprefix("ml."),
+        status=status.get("Status", ""),
+        message=status.get("Message", ""),
+        private_ip=".".join(address.groups()) if address else "",
+        launched_at=node.get("LaunchTime"),
+    )
+
+
+def _event(event: Mapping[str, Any]) -> PartEvent:
+    names = [event.get("InstanceGroupName", ""), event.get("InstanceId", "")]
+    return PartEvent(
+        key=event["EventId"],
+        at=event["EventTime"],
+        resource=" ".join([event.get("ResourceType", "Cluster"), *filter(None, names)]),
+        status=event.get("EventLevel", ""),
+        message=event.get("Description", ""),
+    )
+
+
+def _missing(error: ProviderError) -> bool:
+    """HyperPod says it in two ways: with a code of its own, and as a failed validation."""
+    return error.code in ("ResourceNotFound", "ResourceNotFoundException") or (
+        error.code == "ValidationException" and "not found" in error.message.lower()
+    )
+
+
+def _later_if_busy(error: ProviderError) -> ProviderError:
+    """A cluster in motion refuses other changes; nothing happened, and later it will do."""
+    if error.code == "ConflictException" or (error.code == "ValidationException" and BUSY.search(error.message)):
+        return ProviderError("throttled", error.message, code=error.code)
+    return error

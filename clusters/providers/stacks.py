@@ -1,0 +1,165 @@
+"""CloudFormation stacks: a base stack or any other part that is a template with parameters.
+
+`Part.body` is {"TemplateBody": str, "Parameters": {name: text}, "Capabilities": [...]}, and for a look at most
+{"seen": the key of the newest event that is already recorded}.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from clusters.providers import Account, Part, PartEvent, Phase, ProviderError, Seen, aws
+
+# Every status that CloudFormation has. `failed` means that the stack will not move again by itself.
+PHASES: Mapping[str, Phase] = {
+    "CREATE_IN_PROGRESS": "busy",
+    "CREATE_COMPLETE": "ready",
+    "CREATE_FAILED": "failed",
+    "ROLLBACK_IN_PROGRESS": "busy",
+    "ROLLBACK_COMPLETE": "failed",  # holds its name; can only be deleted
+    "ROLLBACK_FAILED": "failed",
+    "UPDATE_IN_PROGRESS": "busy",
+    "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS": "busy",
+    "UPDATE_COMPLETE": "ready",
+    "UPDATE_FAILED": "failed",
+    "UPDATE_ROLLBACK_IN_PROGRESS": "busy",
+    "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": "busy",
+    "UPDATE_ROLLBACK_COMPLETE": "ready",  # usable, with the configuration it had before
+    "UPDATE_ROLLBACK_FAILED": "failed",
+    "DELETE_IN_PROGRESS": "deleting",
+    "DELETE_COMPLETE": "absent",
+    "DELETE_FAILED": "failed",
+    "REVIEW_IN_PROGRESS": "failed",  # a change set that a person left unexecuted
+    "IMPORT_IN_PROGRESS": "busy",
+    "IMPORT_COMPLETE": "ready",
+    "IMPORT_ROLLBACK_IN_PROGRESS": "busy",
+    "IMPORT_ROLLBACK_COMPLETE": "ready",
+    "IMPORT_ROLLBACK_FAILED": "failed",
+}
+EVENTS = 200  # a stack of ours has some 70; older ones were recorded by earlier looks
+CONSEQUENCES = ("cancelled", "the following resource(s) failed")
+
+
+class Stacks:
+    """A stack as a part. The name is unique in its account and Region; the token makes creation repeatable."""
+
+    def look(self, account: Account, part: Part) -> Seen:
+        try:
+            stack = aws.call(account, "cloudformation", "DescribeStacks", StackName=part.name)["Stacks"][0]
+        except ProviderError as error:
+            if _missing(error):
+                return Seen("absent")
+            raise
+        status = stack["StackStatus"]
+        if status == "DELETE_COMPLETE":
+            return Seen("absent", status)
+        events = self._events(account, stack["StackId"], part.body.get("seen", ""))
+        return Seen(
+            phase=PHASES[status],
+            status=status,
+            reason=_reason(stack, events),
+            external_id=stack["StackId"],
+            ours=_carries(stack.get("Tags", []), part.tags),
+            outputs={output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])},
+            events=tuple(_event(event) for event in reversed(events)),
+            body={
+                "Parameters": {each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", [])}
+            },
+        )
+
+    def create(self, account: Account, part: Part) -> str:
+        try:
+            answer = aws.call(
+                account,
+                "cloudformation",
+                "CreateStack",
+                StackName=part.name,
+                ClientRequestToken=part.token,
+                Tags=_tags(part),
+                EnableTerminationProtection=False,
+                **_request(part),
+            )
+        except ProviderError as error:
+            if error.code == "AlreadyExistsException":
+                raise ProviderError("unclear", error.message, code=error.code) from error
+            raise
+        return str(answer["StackId"])
+
+    def update(self, account: Account, part: Part) -> None:
+        try:
+            aws.call(
+                account,
+                "cloudformation",
+                "UpdateStack",
+                StackName=part.name,
+                ClientRequestToken=part.token,
+                Tags=_tags(part),
+                **_request(part),
+            )
+        except ProviderError as error:
+            if "no updates are to be performed" in error.message.lower():
+                return
+            raise _later_if_busy(error) from error
+
+    def delete(self, account: Account, part: Part) -> None:
+        aws.call(account, "cloudformation", "DeleteStack", StackName=part.name, ClientRequestToken=part.token)
+
+    def _events(self, account: Account, stack_id: str, seen: str) -> list[dict[str, Any]]:
+        """Newest first, up to the one that is recorded already."""
+        found = []
+        pages = aws.pages(account, "cloudformation", "DescribeStackEvents", "StackEvents", StackName=stack_id)
+        for event in islice(pages, EVENTS):
+            if event["EventId"] == seen:
+                break
+            found.append(event)
+        return found
+
+
+def _request(part: Part) -> dict[str, Any]:
+    parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in part.body["Parameters"].items()]
+    return {
+        "TemplateBody": part.body["TemplateBody"],
+        "Parameters": parameters,
+        "Capabilities": list(part.body.get("Capabilities", [])),
+    }
+
+
+def _tags(part: Part) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in part.tags.items()]
+
+
+def _carries(tags: Iterable[Mapping[str, str]], wanted: Mapping[str, str]) -> bool:
+    """An empty wish proves nothing, so it counts as foreign."""
+    held = {tag["Key"]: tag["Value"] for tag in tags}
+    return bool(wanted) and wanted.items() <= held.items()
+
+
+def _event(event: Mapping[str, Any]) -> PartEvent:
+    return PartEvent(
+        key=event["EventId"],
+        at=event["Timestamp"],
+        resource=f"{event.get('ResourceType', '')} {event.get('LogicalResourceId', '')}".strip(),
+        status=event.get("ResourceStatus", ""),
+        message=event.get("ResourceStatusReason", ""),
+    )
+
+
+def _reason(stack: Mapping[str, Any], newest_first: list[dict[str, Any]]) -> str:
+    """The first resource that failed by itself says more than the stack, which names only the consequence."""
+    for event in reversed(newest_first):
+        told = event.get("ResourceStatusReason", "")
+        failed = event.get("ResourceStatus", "").endswith("_FAILED")
+        if failed and told and not any(word in told.lower() for word in CONSEQUENCES):
+            return f"{event.get('LogicalResourceId', '')}: {told}"
+    return str(stack.get("StackStatusReason", ""))
+
+
+def _missing(error: ProviderError) -> bool:
+    return error.code == "ValidationError" and "does not exist" in error.message
+
+
+def _later_if_busy(error: ProviderError) -> ProviderError:
+    """A stack in motion refuses an update as invalid; nothing happened, and later it will do."""
+    if error.code == "ValidationError" and "_IN_PROGRESS" in error.message:
+        return ProviderError("throttled", error.message, code=error.code)
+    return error
