@@ -1,7 +1,7 @@
 """One thing that was checked: whether it fits, the numbers, and who can change it; and the sentences that say so."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Level = Literal["ok", "warning", "refused"]
@@ -16,7 +16,7 @@ def untranslated(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Finding:
     """`asked` against `allowed`, in `unit`; `field` is the path in the configuration, `who` a key of WHO."""
 
@@ -28,7 +28,7 @@ class Finding:
     unit: str = ""
     who: str = "you"
     suggestion: str = ""
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def sentence(self, translate: Callable[[str], str] = untranslated) -> str:
         """What was found."""
@@ -99,7 +99,9 @@ SENTENCES: Mapping[str, str] = {
     "unknown_architecture": gettext_noop("There is no reference architecture “%(asked)s”."),
     "unknown_version": gettext_noop("The reference architecture %(slug)s has no version “%(asked)s”."),
     "role_too_few": gettext_noop("You asked for %(asked)s groups with the role %(role)s; %(title)s needs %(allowed)s."),
-    "role_too_many": gettext_noop("You asked for %(asked)s groups with the role %(role)s; %(title)s takes %(allowed)s."),
+    "role_too_many": gettext_noop(
+        "You asked for %(asked)s groups with the role %(role)s; %(title)s takes %(allowed)s."
+    ),
     "role_count": gettext_noop("The group %(group)s asks for %(asked)s instances; a %(role)s is %(allowed)s."),
     "no_openzfs": gettext_noop("%(title)s brings no OpenZFS file system."),
     # Whether it fits

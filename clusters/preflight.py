@@ -9,9 +9,19 @@ from datetime import datetime, timedelta
 from clusters import facts as known_facts
 from clusters.architectures.configuration import Configuration, Group, read_configuration
 from clusters.facts import Facts
-from clusters.findings import Finding, Refusals
+from clusters.findings import Finding, Level, Refusals
 
-__all__ = ["Configuration", "Finding", "Network", "Plan", "Quotas", "Refusals", "preflight", "read_configuration", "refused"]
+__all__ = [
+    "Configuration",
+    "Finding",
+    "Network",
+    "Plan",
+    "Quotas",
+    "Refusals",
+    "preflight",
+    "read_configuration",
+    "refused",
+]
 
 NAME = re.compile(r"[a-z0-9](-*[a-z0-9])*")
 NAME_LENGTH = 63
@@ -106,7 +116,8 @@ def _place(wish: Configuration, facts: Facts) -> Iterator[Finding]:
     yield Finding("region", "ok", "region", wish.region, values=title)
     zones = facts.zones.get(wish.region, ())
     here = facts.region_of(wish.az_id) == wish.region and wish.az_id in zones
-    level, code = ("ok", "zone") if here else ("refused", "zone_elsewhere")
+    code: str = "zone" if here else "zone_elsewhere"
+    level: Level = "ok" if here else "refused"
     yield Finding(code, level, "az_id", wish.az_id, ", ".join(zones), values={"region": wish.region})
 
 
@@ -158,12 +169,9 @@ def _against(
     allowed = quotas.get("sagemaker", quota)
     values = {**values, "used": used, "left": max((allowed or 0) - used, 0)}
     if allowed is None:
-        code, level, shown = f"{code}_unknown", "warning", "?"
-        return Finding(code, "warning", path, asked, shown, "instances", "account_team", values=values)
+        return Finding(f"{code}_unknown", "warning", path, asked, "?", "instances", "account_team", values=values)
     if asked + used > allowed:
-        return Finding(
-            f"{code}_exceeded", "refused", path, asked, allowed, "instances", "account_team", values=values
-        )
+        return Finding(f"{code}_exceeded", "refused", path, asked, allowed, "instances", "account_team", values=values)
     return Finding(code, "ok", path, asked, allowed, "instances", "account_team", values=values)
 
 
@@ -234,12 +242,13 @@ def _addresses(wish: Configuration, facts: Facts, network: Network) -> Iterator[
         free = max(ipaddress.IPv4Network(subnet).num_addresses - RESERVED_ADDRESSES, 0)
     largest = max(per_node.values())
     values = {"subnet": subnet, "spare": largest}
-    level, code = "ok", "addresses"
+    code: str = "addresses"
+    level: Level = "ok"
     if asked > free:
-        level, code = "refused", "addresses_short"
+        code, level = "addresses_short", "refused"
     elif asked + largest > free:
         # A replacement comes before the failed node's interfaces are gone.
-        level, code = "warning", "addresses_tight"
+        code, level = "addresses_tight", "warning"
     suggestion = f"/{_subnet_for(asked + largest)}"
     yield Finding(code, level, "subnet_cidr", asked, free, "addresses", suggestion=suggestion, values=values)
 
@@ -259,9 +268,7 @@ def _storage(wish: Configuration, quotas: Quotas) -> Iterator[Finding]:
     path, capacity = "storage.lustre.capacity_gib", lustre.capacity_gib
     if allowed is not None and capacity > allowed:
         # Whether this quota counts GiB is not proven, so it warns.
-        yield Finding(
-            "lustre_quota_exceeded", "warning", path, capacity, allowed, "GiB", "account_team", values=values
-        )
+        yield Finding("lustre_quota_exceeded", "warning", path, capacity, allowed, "GiB", "account_team", values=values)
     else:
         yield Finding("lustre", "ok", path, capacity, "", "GiB", values=values)
 

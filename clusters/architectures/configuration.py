@@ -71,7 +71,11 @@ class Configuration:
 
     def document(self) -> dict[str, Any]:
         told = asdict(self)
-        return {**told, "instance_groups": list(told["instance_groups"]), "deep_health_checks": list(self.deep_health_checks)}
+        return {
+            **told,
+            "instance_groups": list(told["instance_groups"]),
+            "deep_health_checks": list(self.deep_health_checks),
+        }
 
     def made_of(self) -> Architecture:
         return architectures.architecture(self.architecture, self.version)

@@ -67,7 +67,7 @@ def _body(architecture: Architecture, wish: Configuration, part: PartKind, wirin
 
 def base_parameters(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, str]:
     """Network, storage, buckets and the nodes' role."""
-    lower = list(ipaddress.IPv4Network(wish.vpc_cidr).subnets(1))[0]
+    lower = next(ipaddress.IPv4Network(wish.vpc_cidr).subnets(1))
     blocks = list(lower.subnets(new_prefix=28))
     buckets = wish.storage
     parameters = {

@@ -16,7 +16,6 @@ ACROSS_CLUSTERS = "Total number of instances allowed across SageMaker HyperPod c
 LUSTRE_CAPACITY = "Lustre Persistent_2 storage capacity"
 
 
-
 @dataclass(frozen=True)
 class Instance:
     """One instance type. `None` says that our source does not know it."""
@@ -98,7 +97,9 @@ class Facts:
     def region_of(self, az_id: str) -> str | None:
         """The Region of a zone id such as `apne1-az4`, also for zones that our snapshot does not list."""
         prefix = az_id.split("-")[0]
-        return next((region for region, zones in self.zones.items() if zones and zones[0].split("-")[0] == prefix), None)
+        return next(
+            (region for region, zones in self.zones.items() if zones and zones[0].split("-")[0] == prefix), None
+        )
 
     def quota(self, service: str, name: str) -> QuotaName | None:
         return next((quota for quota in self.quotas if (quota.service, quota.name) == (service, name)), None)

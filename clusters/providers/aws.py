@@ -25,16 +25,38 @@ CONFIG = botocore.config.Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=15, max_pool_connections=4
 )
 
+# Not LimitExceededException: CloudFormation and IAM say this of quotas.
 THROTTLED = frozenset(
-    "Throttling ThrottlingException ThrottledException RequestThrottled RequestThrottledException RequestLimitExceeded "
-    "TooManyRequestsException BandwidthLimitExceeded PriorRequestNotComplete SlowDown "
-    "ProvisionedThroughputExceededException TransactionInProgressException EC2ThrottledException".split()
-)  # not LimitExceededException: CloudFormation and IAM say this of quotas
-EXPIRED = frozenset("ExpiredToken ExpiredTokenException RequestExpired TokenRefreshRequired".split())
-UNKNOWN_KEY = frozenset("InvalidClientTokenId UnrecognizedClientException InvalidAccessKeyId".split())
+    {
+        "BandwidthLimitExceeded",
+        "EC2ThrottledException",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+        "TransactionInProgressException",
+    }
+)
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"})
+UNKNOWN_KEY = frozenset({"InvalidAccessKeyId", "InvalidClientTokenId", "UnrecognizedClientException"})
 DENIED = frozenset(
-    "AccessDenied AccessDeniedException UnauthorizedOperation AuthFailure SignatureDoesNotMatch OptInRequired "
-    "NotAuthorized MissingAuthenticationToken MissingAuthenticationTokenException".split()
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthFailure",
+        "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException",
+        "NotAuthorized",
+        "OptInRequired",
+        "SignatureDoesNotMatch",
+        "UnauthorizedOperation",
+    }
 )
 FAILURES = (
     botocore.exceptions.BotoCoreError,

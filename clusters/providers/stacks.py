@@ -63,7 +63,9 @@ class Stacks:
             outputs={output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])},
             events=tuple(_event(event) for event in reversed(events)),
             body={
-                "Parameters": {each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", [])}
+                "Parameters": {
+                    each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", [])
+                }
             },
         )
 

@@ -17,7 +17,7 @@ PAUSE = 5.0
 
 def aws(region: str, *words: str) -> bool:
     """Whether it went well, or what was to be made is there already."""
-    done = subprocess.run(["aws", "logs", *words, "--region", region], capture_output=True, text=True)
+    done = subprocess.run(["aws", "logs", *words, "--region", region], capture_output=True, text=True, check=False)
     if done.returncode and "ResourceAlreadyExists" not in done.stderr:
         print(done.stderr.strip(), file=sys.stderr)
         return False

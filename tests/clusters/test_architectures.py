@@ -1,0 +1,315 @@
+"""The catalogue is whole, its templates are sound in every Region it names, and a configuration is read strictly."""
+
+import copy
+import json
+import runpy
+import subprocess
+
+import cfnlint.api
+import pytest
+
+from clusters import architectures
+from clusters.architectures.configuration import VPC_CIDR, read_configuration
+from clusters.architectures.parts import MissingOutput, Wiring, parts
+from clusters.facts import load
+from clusters.findings import ADVICE, SENTENCES, Refusals
+from tests.clusters.wishes import DEMO, document, wish
+
+SHELF = architectures.architectures()
+TEMPLATES = [(each, part.template) for each in SHELF for part in each.parts if part.template]
+FOLDER = architectures.FOLDER
+
+
+def lint(text, regions):
+    found = cfnlint.api.lint(text, config=cfnlint.api.ManualArgs(regions=list(regions)))
+    return [f"{match.rule.id} line {match.linenumber}: {match.message}" for match in found]
+
+
+@pytest.mark.parametrize(("architecture", "template"), TEMPLATES, ids=lambda value: getattr(value, "slug", value))
+def test_a_template_is_sound_in_every_region_of_its_architecture(architecture, template):
+    text = architecture.text(template)
+    assert lint(text, architecture.regions) == []
+    assert len(text.encode()) <= 51_200
+
+
+def test_the_linter_would_have_told():
+    broken = architectures.architecture("hyperpod-slurm").text("base.yaml").replace("SubnetIds:", "SubnetIdz:")
+    assert any("SubnetIdz" in line for line in lint(broken, ["ap-northeast-1"]))
+
+
+@pytest.mark.parametrize("architecture", SHELF, ids=lambda each: each.slug)
+def test_an_entry_says_where_it_comes_from_and_how_it_was_proven(architecture):
+    assert architecture.provenance["proven"]
+    assert architecture.changelog[0]["version"] == architecture.version
+    assert set(architecture.regions) <= set(load().zones)
+    assert all(parameter.help for parameter in architecture.parameters.values())
+
+
+@pytest.mark.parametrize("architecture", SHELF, ids=lambda each: each.slug)
+def test_the_control_zones_are_zones_of_their_region(architecture):
+    for region, zones in architecture.control_zones.items():
+        assert len(zones) > 1
+        assert {load().region_of(zone) for zone in zones} == {region}
+    assert not architecture.control_zones or set(architecture.control_zones) == set(architecture.regions)
+
+
+@pytest.mark.parametrize("script", sorted(FOLDER.glob("*/lifecycle/*.sh")), ids=lambda path: path.name)
+def test_a_lifecycle_script_is_shell(script):
+    assert subprocess.run(["bash", "-n", script], check=False, capture_output=True).stderr == b""
+
+
+def test_nothing_is_fetched_from_the_internet_while_a_node_is_made():
+    for script in FOLDER.glob("*/lifecycle/*"):
+        text = script.read_text()
+        assert "https://" not in text and "git clone" not in text and "pip install" not in text
+
+
+def test_the_newest_version_is_the_default_and_an_unknown_one_is_an_error():
+    newest = architectures.architecture("hyperpod-slurm")
+    assert architectures.architecture("hyperpod-slurm", newest.version) is newest
+    assert architectures.versions("hyperpod-slurm")[-1] == newest.version
+    for slug, version in (("hyperpod-slurm", "1999.01"), ("nomad", None)):
+        with pytest.raises(LookupError):
+            architectures.architecture(slug, version)
+
+
+@pytest.mark.parametrize("name", DEMO)
+def test_a_configuration_reads_back_as_it_was_written(name):
+    configuration = wish(name)
+    stored = json.loads(json.dumps(configuration.document()))
+    assert read_configuration(stored) == configuration
+    assert read_configuration(stored).document() == configuration.document()
+
+
+def test_defaults_are_filled_in_and_names_become_plain():
+    configuration = wish("aster-train")
+    assert configuration.version == architectures.architecture("hyperpod-slurm").version
+    assert configuration.vpc_cidr == VPC_CIDR
+    assert configuration.subnet_cidr == "10.0.128.0/21"
+    assert configuration.node_recovery == "Automatic"
+    assert [group.instance_type for group in configuration.instance_groups] == ["m5.8xlarge", "p5.48xlarge"]
+    assert [group.role for group in configuration.instance_groups] == ["controller", "compute"]
+    assert configuration.storage.openzfs.mbs == 256
+    assert configuration.storage.lustre.mbs == 14062
+    assert wish("birch-med").software == {"kubernetes": "1.33"}
+
+
+def test_a_plan_may_be_given_by_its_arn():
+    asked = document()
+    asked["instance_groups"][1]["training_plan"] = (
+        "arn:aws:sagemaker:ap-northeast-1:000000000001:training-plan/tp-aster-train"
+    )
+    assert read_configuration(asked).instance_groups[1].training_plan == "tp-aster-train"
+
+
+def changed(path, value, name="aster-train"):
+    asked = copy.deepcopy(document(name))
+    *steps, last = path
+    inner = asked
+    for step in steps:
+        inner = inner[step]
+    inner[last] = value
+    return asked
+
+
+COUNT, TYPE, NAME, PLAN = (
+    ("instance_groups", 1, field) for field in ("count", "instance_type", "name", "training_plan")
+)
+LUSTRE = ("storage", "lustre", "capacity_gib")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "code", "field"),
+    [
+        (("architecture",), "nomad", "unknown_architecture", "architecture"),
+        (("architecture",), None, "unknown_architecture", "architecture"),
+        (("architecture",), ["hyperpod-slurm"], "unknown_architecture", "architecture"),
+        (("version",), "1999.01", "unknown_version", "version"),
+        (("region",), "", "missing", "region"),
+        (("region",), 7, "not_text", "region"),
+        (("region",), "a" * 300, "too_large", "region"),
+        (("region",), "ap\0northeast", "not_text", "region"),
+        (("az_id",), None, "missing", "az_id"),
+        (("surprise",), 1, "unknown_field", "surprise"),
+        (("instance_groups",), [], "missing", "instance_groups"),
+        (("instance_groups",), "workers", "not_list", "instance_groups"),
+        (("instance_groups",), [3], "not_fields", "instance_groups[0]"),
+        (("instance_groups",), [{"name": f"g{i}"} for i in range(101)], "too_large", "instance_groups"),
+        (COUNT, 0, "too_small", "instance_groups[1].count"),
+        (COUNT, -1, "too_small", "instance_groups[1].count"),
+        (COUNT, 10**9, "too_large", "instance_groups[1].count"),
+        (COUNT, 6759, "too_large", "instance_groups[1].count"),
+        (COUNT, "20", "not_number", "instance_groups[1].count"),
+        (COUNT, True, "not_number", "instance_groups[1].count"),
+        (COUNT, 2.5, "not_number", "instance_groups[1].count"),
+        (COUNT, None, "missing", "instance_groups[1].count"),
+        (NAME, "under_score", "bad_name", "instance_groups[1].name"),
+        (NAME, "-begins", "bad_name", "instance_groups[1].name"),
+        (NAME, "n" * 64, "bad_name", "instance_groups[1].name"),
+        (NAME, "head", "twice", "instance_groups"),
+        (TYPE, None, "missing", "instance_groups[1].instance_type"),
+        (PLAN, "cr-0123456789abcdef0!", "bad_plan", "instance_groups[1].training_plan"),
+        (("instance_groups", 1, "role"), "boss", "not_a_choice", "instance_groups[1].role"),
+        (("instance_groups", 1, "role"), "controller", "role_too_many", "instance_groups"),
+        (("instance_groups", 0, "role"), "compute", "role_too_few", "instance_groups"),
+        (("instance_groups", 0, "count"), 2, "role_count", "instance_groups"),
+        (("instance_groups", 1, "spot"), True, "unknown_field", "instance_groups[1].spot"),
+        (LUSTRE, 1201, "not_a_step", "storage.lustre.capacity_gib"),
+        (LUSTRE, 3600, "not_a_step", "storage.lustre.capacity_gib"),
+        (LUSTRE, 600, "too_small", "storage.lustre.capacity_gib"),
+        (LUSTRE, 10**9, "too_large", "storage.lustre.capacity_gib"),
+        (("storage", "lustre", "mbs_per_tib"), 300, "not_a_choice", "storage.lustre.mbs_per_tib"),
+        (("storage", "lustre"), 5, "not_fields", "storage.lustre"),
+        (("storage", "openzfs", "capacity_gib"), 10, "too_small", "storage.openzfs.capacity_gib"),
+        (("storage", "bucket"), "Not_A_Bucket", "bad_bucket", "storage.bucket"),
+        (("storage", "bucket_exists"), "yes", "not_yes_or_no", "storage.bucket_exists"),
+        (("node_recovery",), "Auto", "not_a_choice", "node_recovery"),
+        (("deep_health_checks",), ["Everything"], "not_a_choice", "deep_health_checks"),
+        (("deep_health_checks",), "InstanceStress", "not_list", "deep_health_checks"),
+        (("software",), ["cuda"], "not_fields", "software"),
+        (("software",), {"cuda": 12}, "not_text", "software.cuda"),
+        (("vpc_cidr",), "10.0.0.1/16", "bad_network", "vpc_cidr"),
+        (("vpc_cidr",), "8.8.0.0/16", "network_not_private", "vpc_cidr"),
+        (("vpc_cidr",), "10.0.0.0/8", "network_size", "vpc_cidr"),
+        (("vpc_cidr",), "10.0.0.0/32", "network_size", "vpc_cidr"),
+        (("subnet_cidr",), "/16", "subnet_outside", "subnet_cidr"),
+        (("subnet_cidr",), "/29", "subnet_outside", "subnet_cidr"),
+        (("subnet_cidr",), "10.1.0.0/21", "subnet_outside", "subnet_cidr"),
+        (("subnet_cidr",), "10.0.0.0/21", "subnet_outside", "subnet_cidr"),
+        (("subnet_cidr",), "wide", "bad_network", "subnet_cidr"),
+    ],
+)
+def test_a_mistake_is_named_with_its_field(path, value, code, field):
+    with pytest.raises(Refusals) as refusals:
+        read_configuration(changed(path, value))
+    assert (code, field) in [(finding.code, finding.field) for finding in refusals.value.findings]
+    for finding in refusals.value.findings:
+        assert finding.sentence()
+        finding.advice()
+
+
+def test_all_mistakes_are_told_at_once():
+    asked = changed(COUNT, 0) | {"region": "", "surprise": 1}
+    with pytest.raises(Refusals) as refusals:
+        read_configuration(asked)
+    assert {"too_small", "missing", "unknown_field"} <= {finding.code for finding in refusals.value.findings}
+
+
+@pytest.mark.parametrize("nonsense", [None, [], "text", 3])
+def test_what_is_no_document_is_refused(nonsense):
+    with pytest.raises(Refusals):
+        read_configuration(nonsense)
+
+
+@pytest.mark.parametrize(("gib", "nearest"), [(1300, "2400"), (3600, "4800"), (28801, "28800"), (50000, "50400")])
+def test_a_size_between_two_steps_gets_the_nearest(gib, nearest):
+    with pytest.raises(Refusals) as refusals:
+        read_configuration(changed(LUSTRE, gib))
+    assert refusals.value.findings[0].suggestion == nearest
+
+
+@pytest.mark.parametrize("gib", [1200, 2400, 4800, 57600])
+def test_sizes_that_lustre_comes_in_are_taken(gib):
+    assert read_configuration(changed(LUSTRE, gib)).storage.lustre.capacity_gib == gib
+
+
+def test_an_architecture_without_openzfs_says_so():
+    with pytest.raises(Refusals) as refusals:
+        read_configuration(changed(("storage", "openzfs"), {"capacity_gib": 512}, name="birch-med"))
+    assert refusals.value.findings[0].sentence() == "HyperPod with EKS brings no OpenZFS file system."
+
+
+def test_the_parts_come_in_the_order_of_the_architecture():
+    made = {name: [part.role for part in parts(wish(name).made_of(), wish(name))] for name in DEMO}
+    assert made["aster-train"] == ["base", "cluster"]
+    assert made["birch-med"] == ["base", "eks", "cluster"]
+
+
+def test_the_small_subnets_lie_beside_the_one_of_the_nodes():
+    spec = parts(wish("birch-med").made_of(), wish("birch-med"))[0]
+    given = spec.body(Wiring("000000000002", "arn:aws:iam::000000000002:role/R", {"base": "c-base"}))["Parameters"]
+    assert given["NodeCidr"] == "10.0.128.0/21"
+    assert [given[key] for key in ("PublicCidr", "ControlCidrA", "ControlCidrB")] == [
+        "10.0.0.0/28",
+        "10.0.0.16/28",
+        "10.0.0.32/28",
+    ]
+    assert given["ControlZoneA"] == "use2-az3" and given["ControlZoneB"] == "use2-az1"
+
+
+@pytest.mark.parametrize("name", DEMO)
+def test_every_parameter_of_the_base_template_is_given_and_no_other(name):
+    configuration = wish(name)
+    wiring = Wiring("000000000001", "arn:aws:iam::000000000001:role/R", {"base": "c-base", "eks": "c-eks"})
+    spec = parts(configuration.made_of(), configuration)[0]
+    template, _ = cfnlint.decode.decode_str(spec.body(wiring)["TemplateBody"])
+    assert set(template["Parameters"]) == set(spec.body(wiring)["Parameters"])
+
+
+@pytest.mark.parametrize(
+    ("bucket", "exists", "name", "made"),
+    [
+        ("demo-data", False, "demo-data", "yes"),
+        ("demo-data", True, "demo-data", "no"),
+        ("", False, "cohort-data-c-base-000000000001", "yes"),
+    ],
+)
+def test_a_bucket_that_exists_is_used_and_not_made(bucket, exists, name, made):
+    configuration = wish(storage={"bucket": bucket, "bucket_exists": exists})
+    spec = parts(configuration.made_of(), configuration)[0]
+    given = spec.body(Wiring("000000000001", "", {"base": "c-base"}))["Parameters"]
+    assert (given["DataBucketName"], given["MakeDataBucket"]) == (name, made)
+
+
+def test_bucket_names_stay_within_63_characters_and_apart():
+    spec = parts(wish().made_of(), wish())[0]
+    names = {
+        spec.body(Wiring("000000000001", "", {"base": "x" * 60 + end}))["Parameters"]["LifecycleBucketName"]
+        for end in "ab"
+    }
+    assert len(names) == 2
+    assert all(len(name) <= 63 and name.startswith("sagemaker-") for name in names)
+
+
+def test_a_missing_output_is_named():
+    spec = parts(wish().made_of(), wish())[1]
+    with pytest.raises(MissingOutput) as missing:
+        spec.body(Wiring("000000000001", "", {"base": "b", "cluster": "c"}, {"base": {"VpcId": "vpc-1"}}))
+    assert missing.value.name == "LifecycleBucketName" or missing.value.name == "LustreDnsName"
+
+
+def test_every_advice_belongs_to_a_sentence():
+    assert set(ADVICE) <= set(SENTENCES)
+
+
+def test_a_new_node_finds_its_group_and_role():
+    node_facts = runpy.run_path(str(FOLDER / "hyperpod-slurm" / "lifecycle" / "node_facts.py"))["facts"]
+    instance = lambda address: {"InstanceName": "x", "CustomerIpAddress": address, "InstanceId": "i-1"}  # noqa: E731
+    resources = {
+        "ClusterConfig": {"ClusterName": "c1", "ClusterArn": "arn:aws:sagemaker:eu-west-2:1:cluster/abc"},
+        "InstanceGroups": [
+            {"Name": "head", "Instances": [instance("10.0.128.9")]},
+            {"Name": "workers", "Instances": [instance("10.0.128.20"), instance("10.0.128.21")]},
+        ],
+    }
+    provisioning = {
+        "controller_group": "head",
+        "worker_groups": [{"instance_group_name": "workers", "partition_name": "workers"}],
+        "fsx_dns_name": "fs-1.fsx",
+        "fsx_mountname": "abc",
+    }
+    found = node_facts(resources, provisioning, "10.0.128.21")
+    assert (found["role"], found["controller_address"], found["region"]) == ("compute", "10.0.128.9", "eu-west-2")
+    assert node_facts(resources, provisioning, "10.0.128.9")["role"] == "controller"
+    with pytest.raises(SystemExit):
+        node_facts(resources, provisioning, "10.9.9.9")
+
+
+def test_only_whole_lines_of_a_job_are_shipped(tmp_path):
+    ship = runpy.run_path(str(FOLDER / "hyperpod-slurm" / "lifecycle" / "ship_job_logs.py"))["unshipped"]
+    output = tmp_path / "7.out"
+    output.write_text("step 1\nstep 2\nste")
+    assert ship(output, 0) == (["step 1", "step 2"], 14)
+    output.write_text("step 1\nstep 2\nstep 3\n")
+    assert ship(output, 14) == (["step 3"], 21)
+    assert ship(output, 21) == ([], 21)
