@@ -24,8 +24,6 @@ def problems(service: str, operation: str, request: Mapping[str, Any]) -> list[s
 
 def _walk(shape: Any, value: Any, path: str) -> Iterator[str]:
     if shape.type_name == "structure":
-        if shape.metadata.get("union") and len(value) != 1:
-            yield f"{path}: exactly one of {', '.join(shape.members)} must be given."
         for name, inner in value.items():
             yield from _walk(shape.members[name], inner, f"{path}.{name}")
     elif shape.type_name == "list":
