@@ -40,6 +40,7 @@ def kind(
 
 def record(
     what: str,
+    /,
     *,
     about: Any,
     by: str,
