@@ -27,6 +27,9 @@ class QuotaGrant(TenantOwned):
             models.UniqueConstraint(fields=["tenant", "participation", "instance_type", "region"], name="grant_once"),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.approved_instances} {self.instance_type} in {self.region}"
+
 
 class ServiceQuota(TenantOwned):
     """A quota as the account itself reports it. The unit is in the name: instances for SageMaker, vCPUs for EC2."""
@@ -74,3 +77,6 @@ class Reservation(TenantOwned):
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "external_id"], name="reservation_once"),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.external_id}: {self.count} {self.instance_type} in {self.az_id}"

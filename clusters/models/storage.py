@@ -28,6 +28,9 @@ class FileSystem(TenantOwned):
             models.UniqueConstraint(fields=["tenant", "cluster", "mount"], name="one_mount"),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.mount}: {self.get_kind_display()}, {self.capacity_gib} GiB"
+
 
 class Bucket(TenantOwned):
     """An object store bucket a participation reads from or writes to."""
@@ -43,3 +46,6 @@ class Bucket(TenantOwned):
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "cluster", "name"], name="bucket_once"),
         ]
+
+    def __str__(self) -> str:
+        return self.name
