@@ -1,1 +1,20 @@
 """What the workers do for clusters, jobs and accounts."""
+
+from clusters.engine import accounts, jobs, step
+from tenants.work.due import Held
+from tenants.work.loop import handler
+
+
+@handler("cluster")
+def cluster(held: Held) -> None:
+    step.step(held)
+
+
+@handler("jobs")
+def jobs_of_a_cluster(held: Held) -> None:
+    jobs.step(held)
+
+
+@handler("account")
+def account(held: Held) -> None:
+    accounts.step(held)

@@ -1,7 +1,13 @@
 """Tables of the clusters layer, gathered for Django."""
 
 from clusters.models.capacity import QuotaGrant, Reservation, ServiceQuota
-from clusters.models.cluster import CloudAccount, Cluster, ClusterAccess, Proof, Revision
+from clusters.models.cluster import (
+    CloudAccount,
+    Cluster,
+    ClusterAccess,
+    Proof,
+    Revision,
+)
 from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
 from clusters.models.node import Node, NodeInstance

@@ -47,3 +47,23 @@ def move(
         if not hasattr(value, "resolve_expression"):
             setattr(thing, column, value)
     return entry
+
+
+def move_together(things: list[Any], to: str, *, by: str, about: Any, names: list[str], **facts: Any) -> Entry | None:
+    """Move many of one kind at once, with one entry `<subject>s.<state>` about what they belong to.
+
+    All are in the same state; those that somebody moved meanwhile stay. None when nothing moved.
+    """
+    if not things:
+        return None
+    model, was, noun = type(things[0]), things[0].state, things[0].SUBJECT
+    if to not in model.MOVES.get(was, ()):
+        raise IllegalMove("illegal_move", _("A %(noun)s that is %(was)s cannot become %(to)s.") % {"noun": noun, "was": was, "to": to})
+    with transaction.atomic():
+        moved = model.objects.filter(pk__in=[thing.pk for thing in things], state=was).update(state=to)
+        if not moved:
+            return None
+        entry = timeline.record(f"{noun}s.{to}", about=about, by=by, was=was, count=moved, nodes=names, **facts)
+    for thing in things:
+        thing.state = to
+    return entry

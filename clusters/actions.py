@@ -1,0 +1,288 @@
+"""Writes of the clusters layer: what people wish. The engine makes it so; nothing here talks to a cloud."""
+
+import re
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from clusters import checking, facts, states
+from clusters.architectures.configuration import Configuration
+from clusters.engine import names
+from clusters.models import (
+    Bucket,
+    CloudAccount,
+    Cluster,
+    ExternalObject,
+    Job,
+    Node,
+    Revision,
+)
+from tenants.history import timeline
+from tenants.history.moves import move
+from tenants.models import Participation, Person, Programme, Tenant
+from tenants.web.problems import Refused, Stale
+from tenants.work import due
+
+ROLE_NAME = "CohortProvisioner"
+LARGEST_SCRIPT = 1_000_000
+LONGEST_MINUTES = 60 * 24 * 366
+ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def add_account(*, tenant: Tenant, account_id: str, name: str, regions: list[str], by: str) -> CloudAccount:
+    """Add a participant's cloud account. The external id is ours and random, so that nobody can borrow our trust."""
+    if not re.fullmatch(r"[0-9]{12}", account_id):
+        raise Refused(
+            "account_id", _("'%(id)s' is not an account id: it has exactly 12 digits.") % {"id": account_id[:40]}, status=422
+        )
+    try:
+        with transaction.atomic():
+            account = CloudAccount.objects.create(
+                tenant=tenant,
+                account_id=account_id,
+                name=name,
+                regions=sorted(set(regions)),
+                role_arn=f"arn:aws:iam::{account_id}:role/{ROLE_NAME}",
+                external_id=secrets.token_hex(16),
+            )
+    except IntegrityError:
+        raise Refused("account_exists", _("The account %(id)s is already here.") % {"id": account_id}) from None
+    timeline.record(states.ACCOUNT_ADDED, about=account, by=by, account=account_id)
+    due.wish("account", account.pk, tenant=tenant, lane=account_id)
+    return account
+
+
+def request_cluster(
+    *,
+    participation: Participation,
+    account: CloudAccount,
+    name: str,
+    body: Any,
+    by: str,
+    reason: str = "",
+    on_behalf_of: str = "",
+) -> Cluster:
+    """Ask for a cluster. Raises Refused("preflight") with all findings, Refused("name_taken").
+
+    Two requests at once wait for each other at the account, so that a quota is never promised twice.
+    """
+    account = CloudAccount.objects.select_for_update().get(pk=account.pk)
+    checked = checking.check(account=account, name=name, body=body)
+    wish = checking.refuse_unless_it_fits(checked)
+    if not name:
+        raise Refused("name_missing", _("Give the cluster a name."), status=422)
+    cluster = _new_cluster(participation, account, name, wish, by)
+    Revision.objects.create(
+        tenant_id=cluster.tenant_id, cluster=cluster, number=1, body=wish.document(), author=by, reason=reason[:300]
+    )
+    if wish.storage.bucket:
+        Bucket.objects.create(tenant_id=cluster.tenant_id, cluster=cluster, name=wish.storage.bucket)
+    timeline.record(
+        states.CLUSTER_WISHED, about=cluster, by=by, on_behalf_of=on_behalf_of, name=name, summary=summary(wish), revision=1
+    )
+    if cluster.accelerated_wanted <= _free_of_approval():
+        _approved(cluster, by="engine")
+    return cluster
+
+
+def _new_cluster(participation: Participation, account: CloudAccount, name: str, wish: Configuration, by: str) -> Cluster:
+    known = facts.load()
+    counts = wish.counts()
+    accelerators = {kind: instance.accelerators for kind in counts if (instance := known.instance(kind))}
+    accelerated = {kind: count for kind, count in counts.items() if accelerators.get(kind)}
+    largest = max(accelerated or counts, key=lambda kind: (counts[kind], kind))
+    try:
+        with transaction.atomic():
+            return Cluster.objects.create(
+                tenant_id=participation.tenant_id,
+                participation=participation,
+                account=account,
+                name=name,
+                architecture=wish.architecture,
+                architecture_version=wish.version,
+                orchestrator=f"hyperpod-{wish.made_of().orchestrator}",
+                region=wish.region,
+                az_id=wish.az_id,
+                main_type=largest,
+                nodes_wanted=sum(counts.values()),
+                accelerated_wanted=sum(accelerated.values()),
+                accelerators_wanted=sum(accelerators[kind] * count for kind, count in accelerated.items()),
+                requested_by=by,
+            )
+    except IntegrityError:
+        raise Refused("name_taken", _("You already have a cluster named '%(name)s'; choose another name.") % {"name": name}) from None
+
+
+def _free_of_approval() -> int:
+    programme = Programme.objects.first()
+    return programme.approval_over_instances if programme else 0
+
+
+def summary(wish: Configuration) -> str:
+    """What was asked for in a few words, e.g. `20 × p5.48xlarge + 1 × m5.8xlarge in ap-northeast-1`."""
+    counts = sorted(wish.counts().items(), key=lambda pair: -pair[1])
+    return " + ".join(f"{count} × {kind}" for kind, count in counts) + f" in {wish.region}"
+
+
+def approve_cluster(*, cluster: Cluster, person: Person, by: str, version: int | None = None) -> None:
+    """Approve what somebody else asked for."""
+    cluster = _newest(cluster, version)
+    if cluster.requested_by == person.actor:
+        raise Refused("own_request", _("You asked for this cluster yourself; somebody else has to approve it."), status=403)
+    if cluster.state != "requested":
+        raise Refused("not_waiting", _("This cluster is not waiting for an approval; it is %(state)s.") % {"state": cluster.state})
+    _approved(cluster, by=by)
+
+
+def _approved(cluster: Cluster, *, by: str) -> None:
+    move(cluster, "approved", by=by, columns={"approved_by": by, "approved_at": Now()}, name=cluster.name)
+    wish_for(cluster)
+
+
+def retire_cluster(*, cluster: Cluster, by: str, why: str, version: int | None = None) -> None:
+    """Wish that it be gone. The row stays until everything of it is seen gone."""
+    cluster = _newest(cluster, version)
+    if not cluster.wanted or cluster.state == "deleted":
+        raise Refused("already_retired", _("This cluster is already being deleted."))
+    running = Job.objects.filter(cluster=cluster, state__in=states.JOB_LIVE, purpose=Job.Purpose.TRAINING).count()
+    if running:
+        sentence = ngettext(
+            "%(n)s job is still running on it. Cancel it first.", "%(n)s jobs are still running on it. Cancel them first.", running
+        )
+        raise Refused("jobs_running", sentence % {"n": running}, jobs=running)
+    Cluster.objects.filter(pk=cluster.pk).update(wanted=False, generation=F("generation") + 1, version=F("version") + 1)
+    timeline.record(states.CLUSTER_RETIRED, about=cluster, by=by, name=cluster.name, why=why)
+    if cluster.state == "requested":
+        move(cluster, "deleted", by=by, name=cluster.name)
+        return
+    wish_for(cluster)
+
+
+def retry_cluster(*, cluster: Cluster, by: str, why: str = "", version: int | None = None) -> None:
+    """Try again: a new generation of the same wish."""
+    cluster = _newest(cluster, version)
+    if cluster.state in ("requested", "deleted"):
+        raise Refused("nothing_to_retry", _("There is nothing to try again while it is %(state)s.") % {"state": cluster.state})
+    Cluster.objects.filter(pk=cluster.pk).update(generation=F("generation") + 1, needs_person="", version=F("version") + 1)
+    ExternalObject.objects.filter(cluster=cluster).update(refused_since=None)
+    timeline.record(states.CLUSTER_RETRIED, about=cluster, by=by, name=cluster.name, why=why)
+    wish_for(cluster)
+
+
+def wish_for(cluster: Cluster) -> None:
+    """Ask the engine to look at this cluster, in the transaction of the change."""
+    due.wish("cluster", cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane)
+
+
+def _newest(cluster: Cluster, version: int | None) -> Cluster:
+    """The locked row. Raises Stale when the form was made for an older one."""
+    locked = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=cluster.pk)
+    if version is not None and locked.version != version:
+        raise Stale("stale", _("This cluster was changed meanwhile. Look at it again, and repeat."), version=locked.version)
+    return locked
+
+
+def launch_job(
+    *,
+    cluster: Cluster,
+    name: str,
+    script: str,
+    nodes: int,
+    by: str,
+    partition: str = "",
+    time_limit_minutes: int | None = None,
+    environment: dict[str, str] | None = None,
+    on_behalf_of: str = "",
+) -> Job:
+    """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice."""
+    cluster = _newest(cluster, None)
+    groups = list(Node.objects.filter(cluster=cluster, role="compute").values_list("group", "accelerators"))
+    partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
+    job = Job(
+        tenant_id=cluster.tenant_id,
+        cluster=cluster,
+        name=name,
+        script=script.replace("\r\n", "\n"),
+        nodes=nodes,
+        partition=partition,
+        time_limit_minutes=time_limit_minutes,
+        environment=environment or {},
+        accelerators=nodes * max((each for group, each in groups if group == partition), default=0),
+        configuration=Revision.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True)[0],
+        launched_by=by,
+    )
+    job.engine_name = names.job_name(settings.INSTALLATION_ID, job.pk, name)
+    job.save(force_insert=True)
+    timeline.record(states.JOB_WISHED, about=job, by=by, on_behalf_of=on_behalf_of, name=name, nodes=nodes)
+    wish_for_jobs(cluster)
+    return job
+
+
+def _checked_job(
+    cluster: Cluster,
+    name: str,
+    script: str,
+    nodes: int,
+    partition: str,
+    minutes: int | None,
+    environment: dict[str, str],
+    groups: list[tuple[str, int]],
+) -> str:
+    """The partition it goes to. Raises Refused with a sentence for whatever does not fit."""
+    if cluster.orchestrator != "hyperpod-slurm":
+        raise Refused("no_launcher", _("Jobs can be launched on Slurm clusters; this one runs %(what)s.") % {"what": cluster.orchestrator})
+    if cluster.state not in ("ready", "degraded", "updating"):
+        raise Refused("not_ready", _("The cluster %(name)s is %(state)s; jobs can be launched when it is ready.") % {"name": cluster.name, "state": cluster.state})
+    if not name.strip() or len(name) > 120 or not name.isprintable():
+        raise Refused("job_name", _("A job's name has 1 to 120 printable characters."), status=422, field="name")
+    if not script.startswith("#!"):
+        raise Refused("job_script", _("A script begins with '#!', for instance '#!/bin/bash'."), status=422, field="script")
+    if len(script) > LARGEST_SCRIPT or "\x00" in script:
+        raise Refused("job_script", _("A script has at most %(most)s characters, none of them NUL.") % {"most": LARGEST_SCRIPT}, status=422, field="script")
+    if minutes is not None and not 1 <= minutes <= LONGEST_MINUTES:
+        raise Refused("job_minutes", _("The time limit is 1 to %(most)s minutes; you sent %(asked)s.") % {"most": LONGEST_MINUTES, "asked": minutes}, status=422, field="time_limit_minutes")
+    for key, value in environment.items():
+        if not ENVIRONMENT_NAME.fullmatch(key) or not isinstance(value, str) or "\x00" in value or "\n" in value:
+            raise Refused("job_environment", _("'%(key)s' is no name of an environment variable, or its value is not one line of text.") % {"key": key[:60]}, status=422, field="environment")
+    return _partition(nodes, partition, [group for group, _ in groups])
+
+
+def _partition(nodes: int, partition: str, seats: list[str]) -> str:
+    known = sorted(set(seats))
+    if partition and partition not in known:
+        raise Refused("job_partition", _("There is no partition '%(asked)s'; there are: %(known)s.") % {"asked": partition[:63], "known": ", ".join(known)}, status=422, field="partition")
+    chosen = partition or max(known, key=seats.count, default="")
+    most = seats.count(chosen)
+    if not 1 <= nodes <= most:
+        raise Refused(
+            "job_nodes",
+            _("You asked for %(asked)s nodes; the partition %(partition)s has %(most)s.") % {"asked": nodes, "partition": chosen, "most": most},
+            status=422,
+            field="nodes",
+            asked=nodes,
+            allowed=most,
+            unit="nodes",
+        )
+    return chosen
+
+
+def cancel_job(*, job: Job, by: str, why: str = "") -> None:
+    """Wish that it end. The wish is kept until the scheduler confirms it."""
+    job = Job.objects.select_for_update(of=("self",)).select_related("cluster__account").get(pk=job.pk)
+    if job.state in states.JOB_ENDS:
+        raise Refused("job_ended", _("This job has already ended: it is %(state)s.") % {"state": job.state})
+    if job.cancel_wished_at is not None:
+        return
+    Job.objects.filter(pk=job.pk).update(cancel_wished_at=Now(), version=F("version") + 1)
+    timeline.record(states.JOB_CANCEL, about=job, by=by, name=job.name, why=why)
+    wish_for_jobs(job.cluster)
+
+
+def wish_for_jobs(cluster: Cluster) -> None:
+    due.wish("jobs", cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane)

@@ -1,0 +1,81 @@
+"""Read what an account itself says: whether it lets us in, its quotas, its training plans."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from clusters import states
+from clusters.engine.facts import ENGINE, account_of
+from clusters.models import CloudAccount, Reservation, ServiceQuota
+from clusters.providers import ProviderError, aws
+from tenants.history import timeline
+from tenants.wall.acting import acting_for
+from tenants.work import due
+
+HOURLY = timedelta(hours=1)
+DENIED_AGAIN = timedelta(seconds=10)  # the account's owner is probably at it right now
+LOST_AGAIN = timedelta(minutes=1)
+SERVICES = {"sagemaker": ("for cluster usage", "HyperPod"), "fsx": ("Lustre",)}
+
+
+def step(held: due.Held) -> None:
+    """Handle one due account: every Region it is used in."""
+    with acting_for(held.tenant_id, staff=True):
+        row = CloudAccount.objects.filter(pk=held.ref).first()
+        if row is None:
+            due.finish(held, again_in=None)
+            return
+    try:
+        read = {region: _read(row, region) for region in row.regions}
+    except ProviderError as error:
+        with acting_for(held.tenant_id, staff=True):
+            _refused(held, row, error)
+        return
+    with acting_for(held.tenant_id, staff=True):
+        CloudAccount.objects.select_for_update().get(pk=row.pk)
+        due.finish(held, again_in=HOURLY)
+        CloudAccount.objects.filter(pk=row.pk).update(last_contact_at=Now(), denied_reason="")
+        for region, (quotas, plans) in read.items():
+            changed = sum(_keep(row, region, quota) for quota in quotas)
+            for plan in plans:
+                Reservation.objects.filter(external_id=plan["TrainingPlanName"], region=region).update(engine_status=plan["Status"])
+            if changed:
+                timeline.record(
+                    states.ACCOUNT_READ, about=row, by=ENGINE, account=row.account_id, region=region, count=changed
+                )
+
+
+def _read(row: CloudAccount, region: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    account = account_of(row, region)
+    quotas = [
+        {**quota, "ServiceCode": service}
+        for service, words in SERVICES.items()
+        for quota in aws.pages(account, "service-quotas", "ListServiceQuotas", "Quotas", ServiceCode=service, MaxResults=100)
+        if any(word in quota["QuotaName"] for word in words)
+    ]
+    plans = list(aws.pages(account, "sagemaker", "ListTrainingPlans", "TrainingPlanSummaries", MaxResults=100))
+    return quotas, plans
+
+
+def _keep(row: CloudAccount, region: str, quota: dict[str, Any]) -> bool:
+    """Keep one quota; whether its value is news."""
+    value = Decimal(str(quota["Value"]))
+    key = {"tenant_id": row.tenant_id, "account": row, "region": region, "service": quota["ServiceCode"], "name": quota["QuotaName"]}
+    known = ServiceQuota.objects.filter(**key).first()
+    columns = {"value": value, "code": quota.get("QuotaCode", ""), "read_at": timezone.now()}
+    if known is None:
+        ServiceQuota.objects.create(**key, **columns)
+        return True
+    ServiceQuota.objects.filter(pk=known.pk).update(**columns)
+    return known.value != value
+
+
+def _refused(held: due.Held, row: CloudAccount, error: ProviderError) -> None:
+    denied = error.kind in ("denied", "refused")
+    due.finish(held, again_in=DENIED_AGAIN if denied else LOST_AGAIN, give_back=error.kind == "throttled")
+    if denied and row.denied_reason != error.message:
+        CloudAccount.objects.filter(pk=row.pk).update(denied_reason=error.message)
+        timeline.record(states.ACCOUNT_DENIED, about=row, by=ENGINE, account=row.account_id, why=error.message)

@@ -1,0 +1,147 @@
+"""What a step knows before it looks: the cluster, its configuration, its parts, and who acts where."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db.models.functions import Now
+
+from clusters import architectures
+from clusters.architectures.configuration import Configuration, read_configuration
+from clusters.architectures.parts import PartSpec, Wiring, parts
+from clusters.engine import names
+from clusters.models import (
+    CloudAccount,
+    Cluster,
+    ClusterAccess,
+    ExternalObject,
+    Job,
+    Node,
+    Proof,
+    Revision,
+)
+from clusters.providers import Account, Part
+from tenants.history.moves import move
+
+ENGINE = "engine"
+
+
+@dataclass(frozen=True)
+class Known:
+    """Everything a step needs, read in one transaction before any call."""
+
+    cluster: Cluster
+    configuration: Configuration
+    revision: int
+    account: Account
+    specs: list[PartSpec]
+    rows: dict[str, ExternalObject]
+    nodes: list[Node] = field(default_factory=list)
+    proofs: list[Proof] = field(default_factory=list)  # of this generation
+    smoke_job: Job | None = None  # of this generation
+    access: ClusterAccess | None = None
+
+    def part(self, role: str, *, verb: str = "") -> Part:
+        """The part as the adapter takes it; with a verb, complete with the request. Raises MissingOutput."""
+        row = self.rows[role]
+        spec = next(spec for spec in self.specs if spec.role == role)
+        body: dict[str, Any] = {"seen": row.newest_event}
+        if verb in ("create", "update"):
+            body = {**spec.body(self.wiring()), "seen": row.newest_event}
+        return Part(
+            kind=row.kind,
+            name=row.name,
+            token=names.token(row.name, verb, self.cluster.generation) if verb else row.token,
+            tags=names.tags(settings.INSTALLATION_ID, self.cluster.tenant_id, self.cluster.pk, row.incarnation),
+            body=body,
+        )
+
+    def wished_digest(self, role: str) -> str:
+        """Of the request this part ought to have been made with."""
+        spec = next(spec for spec in self.specs if spec.role == role)
+        return names.body_digest(spec.body(self.wiring()))
+
+    def wiring(self) -> Wiring:
+        return Wiring(
+            account_id=self.account.account_id,
+            role_arn=self.account.role_arn,
+            names={role: row.name for role, row in self.rows.items()},
+            outputs={role: row.outputs for role, row in self.rows.items()},
+        )
+
+
+def account_of(row: CloudAccount, region: str) -> Account:
+    """How to act in a participant's account; the session's name joins its audit trail with our history."""
+    bound = structlog.contextvars.get_contextvars().get("request_id", "")
+    return Account(row.account_id, region, row.role_arn, row.external_id, f"cohort-{bound or settings.INSTALLATION_ID}"[:64])
+
+
+def read(cluster_id: str) -> Known | None:
+    """Read it inside a scope; None when it does not exist. The first read makes the rows of its parts."""
+    cluster = Cluster.objects.select_related("account").filter(pk=cluster_id).first()
+    if cluster is None:
+        return None
+    revision = Revision.objects.filter(cluster=cluster).order_by("-number").first()
+    wish = read_configuration(revision.body)
+    specs = parts(architectures.architecture(cluster.architecture, cluster.architecture_version), wish)
+    rows = {row.role: row for row in ExternalObject.objects.filter(cluster=cluster)}
+    return Known(
+        cluster=cluster,
+        configuration=wish,
+        revision=revision.number,
+        account=account_of(cluster.account, cluster.region),
+        specs=specs,
+        rows=rows,
+        nodes=list(Node.objects.filter(cluster=cluster)),
+        proofs=list(Proof.objects.filter(cluster=cluster, generation=cluster.generation)),
+        smoke_job=Job.objects.filter(
+            cluster=cluster, purpose=Job.Purpose.PROOF, engine_name=smoke_name(cluster)
+        ).first(),
+        access=ClusterAccess.objects.filter(cluster=cluster).first(),
+    )
+
+
+def smoke_name(cluster: Cluster) -> str:
+    """The name of the smoke job of this generation: at most one of each exists."""
+    return names.part_name(settings.INSTALLATION_ID, cluster.pk, f"proof-{cluster.generation}", "smoke", cluster.generation)
+
+
+def intend_parts(known: Known) -> None:
+    """Write down under which names the parts will be asked for, before anything is asked."""
+    cluster = known.cluster
+    for position, spec in enumerate(known.specs):
+        if spec.role in known.rows:
+            continue
+        known.rows[spec.role] = ExternalObject.objects.create(
+            tenant_id=cluster.tenant_id,
+            cluster=cluster,
+            role=spec.role,
+            position=position,
+            kind=spec.kind,
+            account_number=known.account.account_id,
+            region=cluster.region,
+            name=names.part_name(settings.INSTALLATION_ID, cluster.pk, cluster.name, spec.role, 1),
+            intended_at=Now(),
+        )
+
+
+def begin_again(row: ExternalObject, cluster: Cluster) -> None:
+    """A part that is gone gets a new incarnation, and with it a name that was never used."""
+    incarnation = row.incarnation + 1
+    columns = {
+        "incarnation": incarnation,
+        "name": names.part_name(settings.INSTALLATION_ID, cluster.pk, cluster.name, row.role, incarnation),
+        "external_id": "",
+        "outputs": {},
+        "last_call": "",
+        "last_call_at": None,
+        "absences": 0,
+        "newest_event": "",
+        "body_sha256": "",
+        "existed": False,
+    }
+    if row.state != "gone":
+        move(row, "gone", by=ENGINE, part=row.name, region=row.region)
+    move(row, "intended", by=ENGINE, columns=columns, part=columns["name"], region=row.region)
+    row.refresh_from_db()

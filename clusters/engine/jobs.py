@@ -1,0 +1,269 @@
+"""One step for all live jobs of one cluster: one list call, then per job what follows from it."""
+
+import base64
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from clusters.access import slurm_endpoint
+from clusters.engine import names
+from clusters.engine.facts import ENGINE, account_of
+from clusters.engine.follow import Followed, JobNow, follow
+from clusters.engine.proofs import keep_access
+from clusters.launchers import Endpoint, JobSeen, LaunchSpec
+from clusters.launchers.slurm import Slurm
+from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job
+from clusters.providers import Account, ProviderError
+from clusters.states import JOB_ENDS, JOB_LIVE
+from tenants.history.moves import move
+from tenants.wall.acting import acting_for
+from tenants.work import due
+
+log = structlog.get_logger(__name__)
+
+WATCH = timedelta(seconds=5)
+LOST = timedelta(seconds=30)
+LOGS_A_STEP = 5
+LOG_LINES = 400
+LOG_BYTES = 64_000
+
+
+@dataclass
+class Known:
+    """What a step needs, read before any call."""
+
+    cluster: Cluster
+    account: Account
+    engine_cluster: str
+    endpoint: Endpoint | None
+    jobs: list[Job]
+
+
+def step(held: due.Held) -> None:
+    """Handle the due jobs of one cluster."""
+    with acting_for(held.tenant_id, staff=True):
+        known = _read(held)
+        if known is None or not known.jobs:
+            due.finish(held, again_in=None)
+            return
+    slurm = Slurm()
+    try:
+        endpoint = known.endpoint or slurm_endpoint(known.account, known.engine_cluster)
+        if endpoint is None:
+            raise ProviderError("unclear", "The cluster has not said yet how its scheduler is reached.")
+        listed = {job.name: job for job in slurm.observe(endpoint)}
+    except ProviderError as error:
+        _lost(held, known, error)
+        return
+    todo = {job.pk: (job, listed.get(job.engine_name), _followed(job, listed.get(job.engine_name))) for job in known.jobs}
+    called = _one_call(held, slurm, endpoint, todo)
+    tails = _tails(slurm, known, endpoint, todo)
+    with acting_for(held.tenant_id, staff=True):
+        _write(held, known, endpoint, todo, called, tails)
+
+
+def _read(held: due.Held) -> Known | None:
+    cluster = Cluster.objects.select_related("account").filter(pk=held.ref).first()
+    if cluster is None:
+        return None
+    access = ClusterAccess.objects.filter(cluster=cluster).first()
+    part = ExternalObject.objects.filter(cluster=cluster, role="cluster").first()
+    return Known(
+        cluster,
+        account_of(cluster.account, cluster.region),
+        part.name if part else "",
+        _endpoint(access) if access else None,
+        list(Job.objects.filter(cluster=cluster, state__in=JOB_LIVE).order_by("created_at")),
+    )
+
+
+def _endpoint(access: ClusterAccess) -> Endpoint:
+    return Endpoint(access.url, tuple(access.versions), access.username, base64.b64decode(access.jwt_key), access.log_group)
+
+
+def _followed(job: Job, seen: JobSeen | None) -> Followed:
+    age = (timezone.now() - job.last_call_at).total_seconds() if job.last_call_at else None
+    now = JobNow(
+        state=job.state,
+        external_id=job.external_id,
+        cancel_wished=job.cancel_wished_at is not None,
+        absences=job.absences + 1,
+        call_age=age,
+    )
+    return follow(now, seen, consistency=settings.CONSISTENCY_SECONDS)
+
+
+def _lost(held: due.Held, known: Known, error: ProviderError) -> None:
+    """Lost contact changes no state: it is said since when, and looked again."""
+    with acting_for(held.tenant_id, staff=True):
+        due.finish(held, again_in=LOST, give_back=error.kind == "throttled", progress=error.kind != "throttled")
+        if error.kind == "throttled":
+            due.cool(held.lane, 20)
+        if error.kind == "denied" and known.endpoint:
+            ClusterAccess.objects.filter(cluster=known.cluster).delete()  # the key may have changed: read it again
+        for job in known.jobs:
+            if job.unknown_since is None:
+                Job.objects.filter(pk=job.pk).update(unknown_since=Now())
+            Job.objects.filter(pk=job.pk).update(unknown_reason=error.message)
+
+
+@dataclass(frozen=True)
+class Called:
+    """The one call of this step and its answer."""
+
+    job: Job
+    verb: str
+    external_id: str = ""
+    error: ProviderError | None = None
+
+
+def _one_call(held: due.Held, slurm: Slurm, endpoint: Endpoint, todo: dict[Any, Any]) -> Called | None:
+    found = next(((job, step.call) for job, _, step in todo.values() if step.call), None)
+    if found is None:
+        return None
+    job, verb = found
+    with acting_for(held.tenant_id, staff=True):
+        if not due.renew(held):
+            raise due.LostLease(f"{held.kind} {held.ref}")
+        Job.objects.filter(pk=job.pk).update(last_call_at=Now(), absences=0)
+    try:
+        if verb == "submit":
+            return Called(job, verb, slurm.submit(endpoint, _spec(job)))
+        slurm.cancel(endpoint, job.external_id)
+        return Called(job, verb)
+    except ProviderError as error:
+        log.warning("job_call_failed", verb=verb, job=job.engine_name, kind=error.kind, message=error.message)
+        return Called(job, verb, error=error)
+
+
+def _spec(job: Job) -> LaunchSpec:
+    return LaunchSpec(
+        name=job.engine_name,
+        script=job.script,
+        nodes=job.nodes,
+        partition=job.partition,
+        time_limit_minutes=job.time_limit_minutes,
+        environment=job.environment,
+        comment=names.token(job.engine_name, "submit", 1),
+        log_path=f"/fsx/cohort/logs/{job.engine_name}.out",
+    )
+
+
+def _tails(slurm: Slurm, known: Known, endpoint: Endpoint, todo: dict[Any, Any]) -> dict[Any, str]:
+    """The last lines of what runs and of what has just ended; the ended first, they are evidence."""
+    wanted = [(job, seen) for job, seen, _ in todo.values() if seen and (seen.started_at or seen.state in JOB_ENDS)]
+    wanted.sort(key=lambda pair: (pair[1].state not in JOB_ENDS, pair[0].log_read_at is not None, pair[0].log_read_at))
+    tails: dict[Any, str] = {}
+    for job, seen in wanted[:LOGS_A_STEP]:
+        try:
+            tails[job.pk] = slurm.tail(known.account, endpoint, seen.external_id, LOG_LINES)[-LOG_BYTES:]
+        except ProviderError as error:
+            log.warning("log_not_read", job=job.engine_name, kind=error.kind, message=error.message)
+    return tails
+
+
+def _write(
+    held: due.Held, known: Known, endpoint: Endpoint, todo: dict[Any, Any], called: Called | None, tails: dict[Any, str]
+) -> None:
+    Cluster.objects.select_for_update().get(pk=known.cluster.pk)
+    more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
+    live = any(step.state not in JOB_ENDS for _, _, step in todo.values())
+    due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
+    if known.endpoint is None:
+        keep_access(known.cluster, endpoint)
+    for job, seen, step in todo.values():
+        row = Job.objects.select_for_update().get(pk=job.pk)
+        if row.state in JOB_ENDS:
+            continue
+        if called is not None and called.job.pk == row.pk:
+            _answered(row, called)
+        _observed(row, seen, step, tails.get(row.pk))
+    if any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF):
+        due.wish("cluster", known.cluster.pk, tenant=known.cluster.tenant_id, lane=known.cluster.lane)
+
+
+def _answered(row: Job, called: Called) -> None:
+    if called.verb != "submit":
+        return
+    if called.error is None:
+        columns = {"external_id": called.external_id, "submitted_at": timezone.now()}
+        move(row, "submitted", by=ENGINE, columns=columns, name=row.name, external_id=called.external_id)
+    elif called.error.kind in ("refused", "denied"):
+        move(
+            row,
+            "failed",
+            by=ENGINE,
+            columns={"reason": called.error.message, "ended_at": timezone.now()},
+            name=row.name,
+            why=called.error.message,
+        )
+
+
+def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: str | None) -> None:
+    columns: dict[str, Any] = {"observed_at": Now(), "unknown_since": None, "unknown_reason": "", "absences": 0}
+    if tail is not None:
+        columns |= {"log_tail": tail, "log_read_at": timezone.now()}
+    if seen is None:
+        columns["absences"] = row.absences + 1
+    else:
+        columns |= {
+            "external_id": seen.external_id,
+            "engine_state": seen.engine_state,
+            "reason": seen.reason,
+            "exit_code": seen.exit_code,
+            "signal": seen.signal,
+            "node_names": list(seen.nodes),
+            "restarts": seen.restarts,
+            "submitted_at": row.submitted_at or seen.submitted_at,
+            "started_at": seen.started_at,
+            "ended_at": seen.ended_at,
+        }
+        _attempt(row, seen)
+    if step.state != row.state and row.state not in JOB_ENDS and step.state in row.MOVES[row.state]:
+        columns.setdefault("reason", step.why)
+        columns["lost_hours"] = _lost_hours(row, seen) if step.state in ("failed", "timed_out") else None
+        move(row, step.state, by=ENGINE, columns=columns, **_told(row, seen, step, columns))
+    else:
+        Job.objects.filter(pk=row.pk).update(**columns)
+
+
+def _told(row: Job, seen: JobSeen | None, step: Followed, columns: dict[str, Any]) -> dict[str, Any]:
+    """What the history keeps of a job's step."""
+    told: dict[str, Any] = {"name": row.name, "external_id": columns.get("external_id", row.external_id), "why": step.why}
+    if seen is not None:
+        told |= {"engine_state": seen.engine_state, "exit_code": seen.exit_code, "nodes": list(seen.nodes)[:64]}
+    if columns.get("lost_hours") is not None:
+        told["lost_hours"] = str(columns["lost_hours"])
+    return told
+
+
+def _lost_hours(row: Job, seen: JobSeen | None) -> Decimal | None:
+    """Instance hours of the run that failed; how much of it a checkpoint saved is not known here."""
+    if seen is None or seen.started_at is None or seen.ended_at is None:
+        return None
+    hours = (seen.ended_at - seen.started_at).total_seconds() / 3600 * row.nodes
+    return Decimal(str(round(hours, 2)))
+
+
+def _attempt(row: Job, seen: JobSeen) -> None:
+    if seen.started_at is None:
+        return
+    Attempt.objects.update_or_create(
+        tenant_id=row.tenant_id,
+        job=row,
+        number=seen.restarts + 1,
+        defaults={
+            "external_id": seen.external_id,
+            "started_at": seen.started_at,
+            "ended_at": seen.ended_at,
+            "node_names": list(seen.nodes),
+            "exit_code": seen.exit_code,
+            "reason": seen.reason,
+        },
+    )

@@ -1,0 +1,220 @@
+"""Decide what one call brings this cluster nearer to what is wished. Pure: no clock, no database, no cloud."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from clusters.providers import ErrorKind, Phase
+
+Verb = Literal["create", "update", "delete"]
+Answer = Literal["yes", "no", "unknown"]
+
+SOON, BUSY, WATCH = 5.0, 15.0, 600.0  # seconds until the next look: after a call, while it works, when settled
+THROTTLED, LOST = 30.0, 60.0
+
+
+@dataclass(frozen=True)
+class PartNow:
+    """One part: what our row says and what the provider says. Ages are seconds by the database's clock."""
+
+    role: str
+    state: str
+    phase: Phase | None = None  # None: it could not be looked at
+    ours: bool = True
+    reason: str = ""
+    error: ErrorKind | None = None
+    error_message: str = ""
+    last_call: str = ""
+    call_age: float | None = None
+    absences: int = 0  # looks in a row that found nothing, this one included
+    applied: int = 0  # the last generation the provider accepted
+    behind: bool = False  # its wished request differs from the accepted one
+    existed: bool = False
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wished and how far it came."""
+
+    state: str
+    wanted: bool
+    generation: int
+    proven: int = 0
+    nodes_wanted: int = 0
+    nodes_running: int = 0
+    proofs_open: bool = True  # some proof of this generation is neither passed nor failed
+    proof_failed: str = ""  # the sentence of a proof that failed
+    consistency: float = 300.0  # seconds during which "not found" proves nothing
+
+
+@dataclass(frozen=True)
+class Call:
+    role: str
+    verb: Verb
+
+
+@dataclass(frozen=True)
+class Condition:
+    type: str
+    status: Answer
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """At most one call, the state to show, what each part is now, why, and when to look again (seconds)."""
+
+    state: str
+    again: float
+    call: Call | None = None
+    why: str = ""
+    parts: dict[str, str] = field(default_factory=dict)
+    lost: str = ""  # contact was lost: why
+    needs_person: str = ""
+    prove: bool = False
+    conditions: tuple[Condition, ...] = ()
+
+
+def plan(wish: Wish, parts: Sequence[PartNow]) -> Plan:
+    """The next step. Parts come in the order in which they are made."""
+    blind = next((part for part in parts if part.error is not None), None)
+    if blind is not None:
+        found = _lost(wish, blind)
+    elif wish.wanted:
+        found = _towards_ready(wish, parts)
+    else:
+        found = _towards_deleted(wish, parts)
+    return Plan(**{**found.__dict__, "conditions": _conditions(wish, parts, found)})
+
+
+def _lost(wish: Wish, part: PartNow) -> Plan:
+    """Lost contact is never an action and never another state."""
+    denied = part.error_message if part.error == "denied" else ""
+    again = THROTTLED if part.error == "throttled" else LOST
+    return Plan(wish.state, again, lost=part.error_message or str(part.error), needs_person=denied)
+
+
+def _absent(part: PartNow, wish: Wish) -> bool | None:
+    """Whether it is not there: True, False, or None when that cannot be told yet."""
+    if part.phase != "absent":
+        return False
+    if not part.last_call:
+        return True  # nothing was ever asked for under this name
+    if part.call_age is not None and part.call_age < wish.consistency:
+        return None
+    return True if part.absences >= 2 else None
+
+
+def _towards_ready(wish: Wish, parts: Sequence[PartNow]) -> Plan:
+    now: dict[str, str] = {}
+    moving = "updating" if wish.proven else "creating"
+    for part in parts:
+        step = _make(wish, part, now, moving)
+        if step is not None:
+            return step
+        now[part.role] = "exists"
+    if wish.nodes_running < wish.nodes_wanted:
+        short = f"{wish.nodes_wanted - wish.nodes_running} of {wish.nodes_wanted} nodes are not running."
+        if wish.proven == wish.generation:
+            return Plan("degraded", BUSY, why=short, parts=now)
+        return Plan(moving, BUSY, why=short, parts=now)
+    if wish.proof_failed:
+        state = "degraded" if wish.proven else "failed"
+        return Plan(state, WATCH, why=wish.proof_failed, parts=now, needs_person=wish.proof_failed)
+    if wish.proofs_open and wish.proven < wish.generation:
+        return Plan(moving, SOON, why="Waiting for the proofs.", parts=now, prove=True)
+    return Plan("ready", WATCH, parts=now)
+
+
+def _make(wish: Wish, part: PartNow, now: dict[str, str], moving: str) -> Plan | None:
+    """The step that this part needs; None when it is complete and current."""
+    here = {**now}
+    absent = _absent(part, wish)
+    if absent is None:
+        state = moving if wish.state in ("approved", "failed") else wish.state
+        return Plan(state, BUSY, why="Not found; looking again before anything is concluded.", parts=here)
+    new_try = part.applied < wish.generation
+    if absent:
+        if part.existed and not new_try:
+            gone = "It is gone from the provider, and nobody here asked for that."
+            return Plan("degraded", WATCH, why=gone, parts={**here, part.role: "gone"}, needs_person=gone)
+        return Plan(moving, SOON, Call(part.role, "create"), parts=here)
+    if not part.ours:
+        foreign = "Something of this name exists that does not carry our tags; it is left alone."
+        state = wish.state if wish.proven else "failed"
+        return Plan(state, WATCH, why=foreign, parts={**here, part.role: "foreign"}, needs_person=foreign)
+    if part.phase == "failed":
+        return _mend(wish, part, here, moving, new_try)
+    if part.phase in ("busy", "deleting"):
+        word = "deleting" if part.phase == "deleting" else ("updating" if part.existed else "creating")
+        return Plan(_unless_settled(wish, moving), BUSY, why=part.reason, parts={**here, part.role: word})
+    if part.behind:
+        return Plan(moving, SOON, Call(part.role, "update"), parts={**here, part.role: "exists"})
+    return None
+
+
+def _mend(wish: Wish, part: PartNow, here: dict[str, str], moving: str, new_try: bool) -> Plan:
+    """A failed part keeps its name: a new try deletes it first, but never one that was complete before."""
+    why = part.reason or "The provider says that it failed."
+    here = {**here, part.role: "failed"}
+    if new_try and not part.existed:
+        return Plan(moving, SOON, Call(part.role, "delete"), why=why, parts=here)
+    if new_try and part.behind:
+        return Plan(moving, SOON, Call(part.role, "update"), why=why, parts=here)
+    state = "degraded" if wish.proven else "failed"
+    return Plan(state, WATCH, why=why, parts=here, needs_person=why if part.existed else "")
+
+
+def _unless_settled(wish: Wish, moving: str) -> str:
+    """A cluster that is ready and only being changed by its provider is updating, a new one is being created."""
+    return "degraded" if wish.state == "degraded" and wish.proven == wish.generation else moving
+
+
+def _towards_deleted(wish: Wish, parts: Sequence[PartNow]) -> Plan:
+    now: dict[str, str] = {}
+    for part in reversed(parts):
+        step = _remove(wish, part, now)
+        if step is not None:
+            return step
+        now[part.role] = "foreign" if not part.ours and part.phase != "absent" else "gone"
+    if wish.state not in ("approved", "deleting", "deleted"):
+        return Plan("deleting", SOON, parts=now)
+    return Plan("deleted", WATCH, parts=now)
+
+
+def _remove(wish: Wish, part: PartNow, now: dict[str, str]) -> Plan | None:
+    """The step that this part needs to be gone; None when it is. What is not ours is left alone."""
+    if part.state == "gone" and part.phase == "absent":
+        return None
+    absent = _absent(part, wish)
+    if absent is None:
+        return Plan("deleting", BUSY, why="Not found; looking again to be sure.", parts=now)
+    if absent or not part.ours:
+        return None
+    if part.phase == "deleting":
+        return Plan("deleting", BUSY, parts={**now, part.role: "deleting"})
+    asked = part.last_call == "delete" and part.applied >= wish.generation
+    if part.phase == "failed" and asked:
+        why = part.reason or "The provider could not delete it."
+        return Plan("deleting", WATCH, why=why, parts={**now, part.role: "failed"}, needs_person=why)
+    if asked and part.call_age is not None and part.call_age < wish.consistency:
+        return Plan("deleting", BUSY, parts={**now, part.role: "deleting"})
+    return Plan("deleting", SOON, Call(part.role, "delete"), parts=now)
+
+
+def _conditions(wish: Wish, parts: Sequence[PartNow], found: Plan) -> tuple[Condition, ...]:
+    """What is known, beside the state: five questions with yes, no or unknown."""
+    if found.lost:
+        answers: tuple[Answer, ...] = ("unknown", "unknown", "unknown")
+    else:
+        complete: Answer = "yes" if parts and all(part.phase == "ready" for part in parts) else "no"
+        healthy: Answer = "yes" if found.state == "ready" else ("no" if found.state in ("degraded", "failed") else "unknown")
+        current: Answer = "yes" if all(part.applied >= wish.generation and not part.behind for part in parts) else "no"
+        answers = (complete, healthy, current)
+    progressing: Answer = "no" if found.needs_person else "yes"
+    return (
+        Condition("Provisioned", answers[0], "" if answers[0] == "yes" else found.why or found.lost),
+        Condition("Healthy", answers[1], found.why if answers[1] == "no" else found.lost),
+        Condition("Current", answers[2]),
+        Condition("Progressing", progressing, found.needs_person),
+    )

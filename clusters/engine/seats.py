@@ -1,0 +1,80 @@
+"""Which instance sits in which seat of an instance group, and what that makes of the node. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clusters.providers import NodeSeen
+
+# HyperPod's words for an instance -> ours.
+STATES: Mapping[str, str] = {
+    "Running": "running",
+    "Pending": "pending",
+    "AttachInProgress": "pending",
+    "DetachInProgress": "replacing",
+    "DeepHealthCheckInProgress": "checking",
+    "SystemUpdating": "checking",
+    "Failure": "impaired",
+    "ShuttingDown": "replacing",
+    "NotFound": "gone",
+}
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A node as we know it."""
+
+    group: str
+    number: int
+    instance_id: str = ""
+    state: str = "pending"
+
+
+@dataclass(frozen=True)
+class Seated:
+    """A seat after this look: who sits there now, in which state, and whom it replaced."""
+
+    group: str
+    number: int
+    state: str
+    seen: NodeSeen | None
+    replaced: str = ""
+
+
+def seated(seats: Sequence[Seat], seen: Sequence[NodeSeen], *, ending: bool = False) -> list[Seated]:
+    """Every seat with the instance that sits in it. An instance keeps its seat; a new one takes the first empty one.
+
+    More instances than seats get seats of their own, so that nothing that runs is left out of the count.
+    """
+    found: list[Seated] = []
+    groups = sorted({seat.group for seat in seats} | {node.group for node in seen})
+    for group in groups:
+        mine = sorted((seat for seat in seats if seat.group == group), key=lambda seat: seat.number)
+        here = [node for node in seen if node.group == group]
+        found += _group(group, mine, here, ending)
+    return found
+
+
+def _group(group: str, seats: list[Seat], seen: list[NodeSeen], ending: bool) -> list[Seated]:
+    known = {seat.instance_id for seat in seats if seat.instance_id}
+    by_id = {node.instance_id: node for node in seen if node.instance_id}
+    arrived = sorted((node for node in seen if node.instance_id not in known), key=lambda node: node.instance_id)
+    rows = []
+    for seat in seats:
+        node = by_id.get(seat.instance_id) if seat.instance_id else None
+        replaced = ""
+        if node is None and arrived:
+            node, replaced = arrived.pop(0), seat.instance_id
+        rows.append(Seated(group, seat.number, _state(seat, node, ending), node, replaced))
+    beyond = max((seat.number for seat in seats), default=0)
+    rows += [
+        Seated(group, beyond + index, STATES.get(node.status, "impaired"), node) for index, node in enumerate(arrived, start=1)
+    ]
+    return rows
+
+
+def _state(seat: Seat, node: NodeSeen | None, ending: bool) -> str:
+    if node is not None:
+        return STATES.get(node.status, "impaired")
+    if ending:
+        return "gone"
+    return "replacing" if seat.instance_id else "pending"

@@ -1,0 +1,217 @@
+"""One step of one cluster: look, plan, write the intent, make one call, write everything down in one transaction."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import structlog
+from django.conf import settings
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from clusters.architectures.parts import MissingOutput
+from clusters.engine import facts, proofs, writing
+from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
+from clusters.models import Cluster, ExternalObject
+from clusters.providers import ProviderError, Seen, adapter
+from tenants.wall.acting import acting_for
+from tenants.work import due
+
+log = structlog.get_logger(__name__)
+
+UNTOUCHED = ("requested", "deleted")
+CAPACITY = ("capacity", "limit", "insufficient", "quota")
+PATIENCE = timedelta(hours=1)  # how long a cluster waits for capacity before it is called failed
+CAPACITY_AGAIN = 120.0
+
+
+@dataclass
+class Looked:
+    """What the provider said of each part, or why it could not be asked."""
+
+    seen: dict[str, Seen] = field(default_factory=dict)
+    errors: dict[str, ProviderError] = field(default_factory=dict)
+
+
+def step(held: due.Held) -> None:
+    """Handle one due cluster."""
+    with acting_for(held.tenant_id, staff=True):
+        known = facts.read(held.ref)
+        if known is None or known.cluster.state in UNTOUCHED:
+            due.finish(held, again_in=None)
+            return
+        facts.intend_parts(known)
+    looked = look(known)
+    evidence = proofs.gather(known, looked.seen)
+    todo = plan(_wish(known, looked, evidence), [_part(known, looked, spec.role) for spec in known.specs])
+    outcome = _carry_out(held, known, todo.call) if todo.call else None
+    with acting_for(held.tenant_id, staff=True):
+        _write(held, known, looked, todo, outcome, evidence)
+
+
+def look(known: facts.Known) -> Looked:
+    """Ask for the parts in order. What was never called after one that is not there yet cannot be there either."""
+    looked = Looked()
+    for spec in known.specs:
+        row = known.rows[spec.role]
+        if not row.last_call and any(seen.phase != "ready" for seen in looked.seen.values()):
+            looked.seen[spec.role] = Seen("absent")
+            continue
+        try:
+            looked.seen[spec.role] = adapter(row.kind).look(known.account, known.part(spec.role))
+        except ProviderError as error:
+            looked.errors[spec.role] = error
+            break
+    for role, seen in looked.seen.items():
+        if seen.phase == "ready":
+            known.rows[role].outputs = dict(seen.outputs)  # later parts are wired with what this look gave
+    return looked
+
+
+def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
+    row, seen, error = known.rows[role], looked.seen.get(role), looked.errors.get(role)
+    age = (timezone.now() - row.last_call_at).total_seconds() if row.last_call_at else None
+    return PartNow(
+        role=role,
+        state=row.state,
+        phase=seen.phase if seen else None,
+        ours=seen.ours if seen else True,
+        reason=seen.reason if seen else "",
+        error=error.kind if error else None,
+        error_message=error.message if error else "",
+        last_call=row.last_call,
+        call_age=age,
+        absences=row.absences + 1 if seen and seen.phase == "absent" else 0,
+        applied=row.applied,
+        behind=_behind(known, row, seen),
+        existed=row.existed,
+    )
+
+
+def _behind(known: facts.Known, row: ExternalObject, seen: Seen | None) -> bool:
+    """Whether the accepted request differs from the wished one; only asked of what is complete and not current."""
+    if seen is None or seen.phase not in ("ready", "failed") or row.applied >= known.cluster.generation:
+        return False
+    try:
+        return bool(row.body_sha256) and row.body_sha256 != known.wished_digest(row.role)
+    except MissingOutput:
+        return False
+
+
+def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence) -> Wish:
+    cluster = known.cluster
+    running = [node for seen in looked.seen.values() for node in seen.nodes if node.status == "Running"]
+    return Wish(
+        state=cluster.state,
+        wanted=cluster.wanted,
+        generation=cluster.generation,
+        proven=cluster.proven,
+        nodes_wanted=cluster.nodes_wanted,
+        nodes_running=len(running),
+        proofs_open=evidence.open,
+        proof_failed=evidence.failed,
+        consistency=settings.CONSISTENCY_SECONDS,
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the one call."""
+
+    call: Call
+    external_id: str = ""
+    digest: str = ""
+    error: ProviderError | None = None
+    missing: str = ""
+
+
+def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
+    """Commit the intent, then call. A crash in between is healed by looking: the row names what to look for."""
+    with acting_for(held.tenant_id, staff=True):
+        row = ExternalObject.objects.get(pk=known.rows[call.role].pk)
+        if call.verb == "create" and row.last_call == "delete":
+            facts.begin_again(row, known.cluster)
+        known.rows[call.role] = row
+    try:
+        part = known.part(call.role, verb=call.verb)
+    except MissingOutput as error:
+        return Outcome(call, missing=str(error))
+    with acting_for(held.tenant_id, staff=True):
+        if not due.renew(held):
+            raise due.LostLease(f"{held.kind} {held.ref}")
+        ExternalObject.objects.filter(pk=row.pk).update(last_call=call.verb, last_call_at=Now(), token=part.token, absences=0)
+        Cluster.objects.filter(pk=known.cluster.pk, first_call_at=None).update(first_call_at=Now())
+    provider = adapter(row.kind)
+    try:
+        if call.verb == "create":
+            return Outcome(call, provider.create(known.account, part), digest=known.wished_digest(call.role))
+        if call.verb == "update":
+            provider.update(known.account, part)
+            return Outcome(call, digest=known.wished_digest(call.role))
+        provider.delete(known.account, part)
+        return Outcome(call)
+    except ProviderError as error:
+        log.warning("call_failed", verb=call.verb, part=row.name, kind=error.kind, code=error.code, message=error.message)
+        return Outcome(call, error=error)
+
+
+def _write(
+    held: due.Held, known: facts.Known, looked: Looked, todo: Plan, outcome: Outcome | None, evidence: proofs.Evidence
+) -> None:
+    """The one fenced transaction: lock the thing, finish our turn, write what was seen and done."""
+    cluster = Cluster.objects.select_for_update().select_related("account").get(pk=known.cluster.pk)
+    verdict = judge(todo, outcome, known, patience_over=_patience_over(known, outcome))
+    again = timedelta(seconds=verdict.again)
+    due.finish(held, again_in=None if verdict.state == "deleted" else again, give_back=verdict.throttled)
+    if verdict.throttled:
+        due.cool(held.lane, 20)
+    if cluster.generation != known.cluster.generation or cluster.wanted != known.cluster.wanted:
+        # Somebody wished something else meanwhile: what was seen is written, what was decided is not.
+        verdict = Verdict(cluster.state, 0, lost=verdict.lost)
+    writing.parts(known, looked.seen, todo.parts, outcome)
+    writing.nodes(cluster, known, looked.seen, ending=not cluster.wanted)
+    writing.storage(cluster, known, looked.seen)
+    proofs.write(cluster, evidence)
+    writing.cluster(cluster, known, looked, todo, verdict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The plan after its call was answered."""
+
+    state: str
+    again: float
+    why: str = ""
+    lost: str = ""
+    needs_person: str = ""
+    fits: str = ""  # the provider's sentence when it does not fit
+    throttled: bool = False
+
+
+def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_over: bool) -> Verdict:
+    """What the answer to the call makes of the plan."""
+    base = Verdict(todo.state, todo.again, todo.why, todo.lost, todo.needs_person)
+    if outcome is None:
+        return base
+    if outcome.missing:
+        return Verdict(todo.state, 600, outcome.missing, needs_person=outcome.missing)
+    if outcome.error is None:
+        return base
+    kind, message = outcome.error.kind, outcome.error.message
+    was = known.cluster.state
+    if kind == "throttled":
+        return Verdict(was if was != "approved" else todo.state, 20, message, throttled=True)
+    if kind in ("unclear", "expired"):
+        return Verdict(todo.state, 5, message)
+    if kind == "denied":
+        return Verdict(was if was != "approved" else todo.state, 300, message, needs_person=message)
+    short = any(word in f"{outcome.error.code} {message}".lower() for word in CAPACITY)
+    if not known.cluster.proven and todo.state == "creating":
+        if short and not patience_over:
+            return Verdict("creating", CAPACITY_AGAIN, message, fits=message)
+        return Verdict("failed", 600, message, fits=message if short else "", needs_person=message)
+    return Verdict(was, 600, message, fits=message if short else "", needs_person=message)
+
+
+def _patience_over(known: facts.Known, outcome: Outcome | None) -> bool:
+    since = known.rows[outcome.call.role].refused_since if outcome else None
+    return since is not None and timezone.now() - since > PATIENCE

@@ -1,0 +1,263 @@
+"""Write down what a step saw and did: parts, their events, nodes, storage, and the cluster itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from clusters import facts as catalogue
+from clusters import states
+from clusters.engine.facts import ENGINE, Known
+from clusters.engine.seats import Seat, Seated, seated
+from clusters.models import (
+    CloudAccount,
+    Cluster,
+    ExternalObject,
+    FileSystem,
+    Node,
+    NodeInstance,
+)
+from clusters.providers import PartEvent, Seen
+from tenants.history import timeline
+from tenants.history.moves import move, move_together
+
+TOLD_ONE_BY_ONE = ("impaired", "replacing")
+FEW = 3  # so many nodes changing alike are told one by one
+
+
+def parts(known: Known, seen: Mapping[str, Seen], planned: Mapping[str, str], outcome: Any) -> None:
+    """Each part's row after this look, and what the engine reported about it since the last one."""
+    for role, row in known.rows.items():
+        row = ExternalObject.objects.select_for_update().get(pk=row.pk)
+        if role in seen:
+            _seen(known, row, seen[role])
+        if role in planned:
+            _advance(row, planned[role], seen.get(role))
+        if outcome is not None and outcome.call.role == role:
+            _answered(known, row, outcome)
+        known.rows[role] = row
+
+
+def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
+    columns: dict[str, Any] = {
+        "status": seen.status,
+        "reason": seen.reason,
+        "absences": row.absences + 1 if seen.phase == "absent" else 0,
+    }
+    if seen.phase != "absent":
+        columns |= {"last_seen_at": Now(), "external_id": seen.external_id}
+    if seen.phase == "ready" and seen.ours:
+        columns |= {"outputs": dict(seen.outputs), "existed": True, "refused_since": None}
+        if row.applied < known.cluster.generation and (not row.body_sha256 or row.body_sha256 == known.wished_digest(row.role)):
+            columns |= {"applied": known.cluster.generation, "body_sha256": known.wished_digest(row.role)}
+    if seen.events:
+        columns["newest_event"] = seen.events[-1].key
+        _events(row, seen.events)
+    ExternalObject.objects.filter(pk=row.pk).update(**columns)
+    row.refresh_from_db()
+
+
+def _events(row: ExternalObject, events: tuple[PartEvent, ...]) -> None:
+    """What began is followed by what ended; only the end, and whatever failed, is history."""
+    for event in events:
+        if event.status.endswith("_IN_PROGRESS") and "ROLLBACK" not in event.status:
+            continue
+        timeline.record(
+            states.PART_EVENT,
+            about=row,
+            by=f"provider:{row.kind}",
+            at=min(event.at, timezone.now()),
+            source="provider",
+            resource=event.resource,
+            status=event.status,
+            message=event.message[:1000],
+            key=event.key,
+        )
+
+
+def _advance(row: ExternalObject, to: str, seen: Seen | None) -> None:
+    if row.state != to and to in row.MOVES[row.state]:
+        why = seen.reason if seen else ""
+        move(row, to, by=ENGINE, part=row.name, region=row.region, why=why)
+
+
+def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
+    verb, error = outcome.call.verb, outcome.error
+    if error is not None:
+        if error.kind == "unclear" and verb == "create":
+            _advance(row, "creating", None)  # it may exist: from now on it is looked for, never created blindly
+        if error.kind == "refused" and row.refused_since is None:
+            ExternalObject.objects.filter(pk=row.pk).update(refused_since=Now(), reason=error.message)
+        return
+    if outcome.missing:
+        return
+    columns: dict[str, Any] = {}
+    if verb in ("create", "update"):
+        columns = {"applied": known.cluster.generation, "body_sha256": outcome.digest, "refused_since": None}
+        if outcome.external_id:
+            columns["external_id"] = outcome.external_id
+    elif not known.cluster.wanted:
+        columns = {"applied": known.cluster.generation}
+    ExternalObject.objects.filter(pk=row.pk).update(**columns) if columns else None
+    _advance(row, {"create": "creating", "update": "updating", "delete": "deleting"}[verb], None)
+
+
+def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: bool) -> None:
+    """Seats and who sits in them. Nothing is concluded from a part that could not be looked at."""
+    told = next((seen[spec.role] for spec in known.specs if spec.kind == "hyperpod" and spec.role in seen), None)
+    if told is None or (told.phase == "absent" and not known.nodes and not ending):
+        return
+    rows = {(node.group, node.seat): node for node in Node.objects.filter(cluster=cluster)}
+    if not rows and not ending:
+        rows = _make_seats(cluster, known)
+    before = [Seat(node.group, node.seat, node.instance_id, node.state) for node in rows.values()]
+    after = seated(before, told.nodes, ending=ending and told.phase == "absent")
+    changed: dict[tuple[str, str], list[Node]] = {}
+    for seat in after:
+        node = rows.get((seat.group, seat.number)) or _make_seat(cluster, known, seat.group, seat.number)
+        _sit(node, seat)
+        if node.state != seat.state:
+            changed.setdefault((node.state, seat.state), []).append(node)
+    for (_, to), moved in sorted(changed.items()):
+        _tell(cluster, to, moved)
+
+
+def _make_seats(cluster: Cluster, known: Known) -> dict[tuple[str, int], Node]:
+    made = [_seat(cluster, known, group.name, number) for group in known.configuration.instance_groups for number in range(1, group.count + 1)]
+    Node.objects.bulk_create(made)
+    return {(node.group, node.seat): node for node in made}
+
+
+def _make_seat(cluster: Cluster, known: Known, group: str, number: int) -> Node:
+    node = _seat(cluster, known, group, number)
+    node.save(force_insert=True)
+    return node
+
+
+def _seat(cluster: Cluster, known: Known, group_name: str, number: int) -> Node:
+    group = next((group for group in known.configuration.instance_groups if group.name == group_name), None)
+    kind = group.instance_type if group else ""
+    known_type = catalogue.load().instance(kind) if kind else None
+    return Node(
+        tenant_id=cluster.tenant_id,
+        cluster=cluster,
+        group=group_name,
+        seat=number,
+        name=f"{cluster.name}-{group_name}-{number}",
+        role=group.role if group else "",
+        instance_type=kind,
+        accelerators=known_type.accelerators if known_type else 0,
+        since=timezone.now(),
+    )
+
+
+def _sit(node: Node, seat: Seated) -> None:
+    columns: dict[str, Any] = {}
+    if seat.seen is not None:
+        columns = {
+            "instance_id": seat.seen.instance_id,
+            "engine_status": seat.seen.status,
+            "reason": seat.seen.message,
+            "private_ip": seat.seen.private_ip or node.private_ip,
+            "az_id": seat.seen.az_id or node.cluster.az_id,
+            "instance_type": seat.seen.instance_type or node.instance_type,
+        }
+    if seat.seen is not None and seat.seen.instance_id != node.instance_id:
+        if node.instance_id:
+            NodeInstance.objects.filter(node=node, instance_id=node.instance_id, sat_until=None).update(
+                sat_until=Now(), left_because="replaced"
+            )
+        NodeInstance.objects.get_or_create(
+            tenant_id=node.tenant_id, node=node, instance_id=seat.seen.instance_id, defaults={"sat_from": Now()}
+        )
+    different = {name: value for name, value in columns.items() if getattr(node, name) != value}
+    if different:
+        Node.objects.filter(pk=node.pk).update(**different)
+        for name, value in different.items():
+            setattr(node, name, value)
+
+
+def _tell(cluster: Cluster, to: str, moved: list[Node]) -> None:
+    Node.objects.filter(pk__in=[node.pk for node in moved]).update(since=Now())
+    if to in TOLD_ONE_BY_ONE or len(moved) <= FEW:
+        for node in moved:
+            move(node, to, by=ENGINE, node=node.name, instance=node.instance_id, why=node.reason)
+        return
+    move_together(moved, to, by=ENGINE, about=cluster, names=[node.name for node in moved][:200])
+
+
+def storage(cluster: Cluster, known: Known, seen: Mapping[str, Seen]) -> None:
+    """File systems that the base stack made, by what it gave."""
+    base = seen.get("base")
+    if base is None or base.phase != "ready":
+        return
+    wished = known.configuration.storage
+    for kind, mount, output, size, rate in (
+        ("lustre", "/fsx", "LustreFileSystemId", wished.lustre.capacity_gib, wished.lustre.mbs_per_tib),
+        ("openzfs", "/home", "OpenZfsFileSystemId", wished.openzfs.capacity_gib if wished.openzfs else 0, None),
+    ):
+        if not size or not base.outputs.get(output):
+            continue
+        FileSystem.objects.update_or_create(
+            tenant_id=cluster.tenant_id,
+            cluster=cluster,
+            mount=mount,
+            defaults={
+                "kind": kind,
+                "deployment": "PERSISTENT_2" if kind == "lustre" else "",
+                "capacity_gib": size,
+                "mbs_per_tib": rate,
+                "external_id": base.outputs[output],
+            },
+        )
+
+
+def cluster(row: Cluster, known: Known, looked: Any, todo: Any, verdict: Any) -> None:
+    """State, conditions and counts; contact lost and found again are told once each."""
+    counted = Node.objects.filter(cluster=row, state="running").count()
+    applied = min((part.applied for part in known.rows.values()), default=0)
+    columns: dict[str, Any] = {
+        "observed_at": Now(),
+        "observed_status": next(
+            (seen.status for role, seen in reversed(list(looked.seen.items())) if seen.phase != "absent"), ""
+        )[:60],
+        "needs_person": verdict.needs_person,
+        "nodes_running": counted,
+        "applied": applied,
+        "conditions": _conditions(row, todo, verdict),
+        "version": F("version"),
+    }
+    if verdict.lost:
+        columns.pop("observed_at")
+        columns |= {"unknown_since": row.unknown_since or Now(), "unknown_reason": verdict.lost}
+        if row.unknown_since is None:
+            timeline.record(states.CLUSTER_UNKNOWN, about=row, by=ENGINE, name=row.name, why=verdict.lost)
+    else:
+        columns |= {"unknown_since": None, "unknown_reason": ""}
+        CloudAccount.objects.filter(pk=row.account_id).update(last_contact_at=Now(), denied_reason="")
+        if row.unknown_since is not None:
+            timeline.record(states.CLUSTER_KNOWN, about=row, by=ENGINE, name=row.name)
+    if verdict.state == "ready" and row.state != "ready":
+        columns |= {"ready_at": Now(), "proven": row.generation}
+    if verdict.state != row.state:
+        move(row, verdict.state, by=ENGINE, columns=columns, name=row.name, nodes=counted, why=verdict.why)
+    else:
+        Cluster.objects.filter(pk=row.pk).update(**columns)
+
+
+def _conditions(row: Cluster, todo: Any, verdict: Any) -> list[dict[str, str]]:
+    """Five questions; `since` stays while the answer does."""
+    before = {condition["type"]: condition for condition in row.conditions}
+    answers = [("Fits", "no" if verdict.fits else "yes", verdict.fits)]
+    answers += [(condition.type, condition.status, condition.sentence) for condition in todo.conditions]
+    now = timezone.now().isoformat()
+    told = []
+    for name, status, sentence in answers:
+        if name == "Progressing" and verdict.needs_person:
+            status, sentence = "no", verdict.needs_person
+        old = before.get(name)
+        since = old["since"] if old and old["status"] == status else now
+        told.append({"type": name, "status": status, "sentence": sentence, "since": since})
+    return told

@@ -1,0 +1,175 @@
+"""Reads of the clusters layer, within the scope."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.http import Http404
+
+from clusters.models import (
+    CloudAccount,
+    Cluster,
+    ExternalObject,
+    FileSystem,
+    Job,
+    Node,
+    Proof,
+    QuotaGrant,
+    Reservation,
+    Revision,
+    ServiceQuota,
+)
+from clusters.states import USES_QUOTA
+
+CLUSTER_ROW = (
+    "id",
+    "tenant__slug",
+    "tenant__name",
+    "name",
+    "state",
+    "wanted",
+    "architecture",
+    "architecture_version",
+    "orchestrator",
+    "region",
+    "az_id",
+    "main_type",
+    "nodes_wanted",
+    "nodes_running",
+    "accelerated_wanted",
+    "accelerators_wanted",
+    "generation",
+    "applied",
+    "observed_status",
+    "observed_at",
+    "unknown_since",
+    "unknown_reason",
+    "needs_person",
+    "created_at",
+    "ready_at",
+    "version",
+    "account__account_id",
+)
+JOB_ROW = (
+    "id",
+    "tenant__slug",
+    "tenant__name",
+    "cluster_id",
+    "cluster__name",
+    "name",
+    "purpose",
+    "state",
+    "engine_state",
+    "reason",
+    "exit_code",
+    "nodes",
+    "accelerators",
+    "partition",
+    "external_id",
+    "restarts",
+    "launched_by",
+    "created_at",
+    "submitted_at",
+    "started_at",
+    "ended_at",
+    "unknown_since",
+    "cancel_wished_at",
+    "version",
+)
+
+
+def clusters(*, with_deleted: bool = False) -> QuerySet[Cluster, dict[str, Any]]:
+    """Rows for lists, bodies left out."""
+    rows = Cluster.objects.all()
+    return (rows if with_deleted else rows.exclude(state="deleted")).values(*CLUSTER_ROW)
+
+
+def cluster(pk: UUID | str) -> Cluster:
+    """Raises Http404 outside the scope."""
+    found = Cluster.objects.select_related("account", "participation", "tenant").filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def parts(row: Cluster) -> list[ExternalObject]:
+    return list(ExternalObject.objects.filter(cluster=row).order_by("position"))
+
+
+def revisions(row: Cluster) -> QuerySet[Revision]:
+    return Revision.objects.filter(cluster=row).order_by("-number")
+
+
+def proofs(row: Cluster) -> list[Proof]:
+    return list(Proof.objects.filter(cluster=row, generation=row.generation).order_by("taken_at"))
+
+
+def nodes(row: Cluster | None = None) -> QuerySet[Node]:
+    found = Node.objects.all() if row is None else Node.objects.filter(cluster=row)
+    return found.order_by("group", "seat")
+
+
+def file_systems(row: Cluster) -> list[FileSystem]:
+    return list(FileSystem.objects.filter(cluster=row).order_by("mount"))
+
+
+def jobs(*, proofs_too: bool = False) -> QuerySet[Job, dict[str, Any]]:
+    """Rows for lists, without scripts and logs."""
+    rows = Job.objects.all()
+    return (rows if proofs_too else rows.filter(purpose=Job.Purpose.TRAINING)).values(*JOB_ROW)
+
+
+def job(pk: UUID | str) -> Job:
+    """Raises Http404 outside the scope."""
+    found = Job.objects.select_related("cluster", "tenant").filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def accounts() -> QuerySet[CloudAccount]:
+    return CloudAccount.objects.order_by("account_id")
+
+
+def grants() -> QuerySet[QuotaGrant]:
+    return QuotaGrant.objects.order_by("region", "instance_type")
+
+
+def service_quotas() -> QuerySet[ServiceQuota]:
+    return ServiceQuota.objects.select_related("account").order_by("region", "service", "name")
+
+
+def reservations() -> QuerySet[Reservation]:
+    return Reservation.objects.order_by("ends_at")
+
+
+def granted_and_used() -> list[dict[str, Any]]:
+    """Per grant: approved instances beside what clusters of that type and Region take."""
+    used = {
+        (row["tenant_id"], row["region"], row["main_type"]): row["taken"]
+        for row in Cluster.objects.filter(state__in=USES_QUOTA)
+        .values("tenant_id", "region", "main_type")
+        .annotate(taken=Sum("accelerated_wanted"))
+    }
+    return [
+        {"grant": grant, "used": used.get((grant.tenant_id, grant.region, grant.instance_type), 0)}
+        for grant in QuotaGrant.objects.select_related("tenant").order_by("tenant__slug", "region", "instance_type")
+    ]
+
+
+def cluster_counts() -> dict[str, int]:
+    """Clusters of the scope by state."""
+    return {row["state"]: row["n"] for row in Cluster.objects.values("state").annotate(n=Count("id"))}
+
+
+def node_counts(row: Cluster) -> dict[str, int]:
+    return {state["state"]: state["n"] for state in Node.objects.filter(cluster=row).values("state").annotate(n=Count("id"))}
+
+
+def waiting_for_approval() -> QuerySet[Cluster, dict[str, Any]]:
+    return clusters().filter(state="requested")
+
+
+def troubled() -> QuerySet[Cluster, dict[str, Any]]:
+    """Clusters that somebody should look at."""
+    return clusters().filter(Q(state__in=["failed", "degraded"]) | Q(unknown_since__isnull=False) | ~Q(needs_person=""))
