@@ -284,7 +284,7 @@ def test_every_advice_belongs_to_a_sentence():
 
 def test_a_new_node_finds_its_group_and_role():
     node_facts = runpy.run_path(str(FOLDER / "hyperpod-slurm" / "lifecycle" / "node_facts.py"))["facts"]
-    instance = lambda address: {"InstanceName": "x", "CustomerIpAddress": address, "InstanceId": "i-1"}  # noqa: E731
+    instance = lambda address: {"InstanceName": "x", "CustomerIpAddress": address, "InstanceId": "i-1"}
     resources = {
         "ClusterConfig": {"ClusterName": "c1", "ClusterArn": "arn:aws:sagemaker:eu-west-2:1:cluster/abc"},
         "InstanceGroups": [

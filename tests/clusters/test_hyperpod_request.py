@@ -124,7 +124,7 @@ def test_scripts_lie_under_a_key_that_depends_on_their_content():
     changed = document()
     changed["instance_groups"][1]["name"] = "others"
     renamed = body(wish(instance_groups=changed["instance_groups"]))
-    key = lambda made: made["objects"][0]["key"]  # noqa: E731
+    key = lambda made: made["objects"][0]["key"]
     assert key(first) == key(same) == key(other)
     assert key(first) != key(renamed)
 
