@@ -38,15 +38,15 @@ def _mine(request: HttpRequest) -> list[Any]:
 def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
     staff = role in roles.SEES_INTERNAL or role == roles.AUTOMATION
     entries = [
-        ("home", _("Portfolio") if staff else _("Overview"), reverse("portfolio"), "layout-dashboard"),
+        ("home", _("Portfolio") if staff else _("Overview"), reverse("portfolio"), "home"),
         ("clusters", _("Clusters"), reverse("clusters"), "server"),
-        ("jobs", _("Jobs"), reverse("jobs"), "player-play"),
-        ("cases", _("Cases"), reverse("cases"), "lifebuoy"),
+        ("jobs", _("Jobs"), reverse("jobs"), "job"),
+        ("cases", _("Cases"), reverse("cases"), "case"),
     ]
     if role in roles.STAFF:
         entries += [
-            ("reviews", _("Weekly review"), reverse("reviews"), "clipboard-check"),
-            ("status", _("Engine room"), reverse("status"), "activity"),
+            ("reviews", _("Weekly review"), reverse("reviews"), "review"),
+            ("status", _("Engine room"), reverse("status"), "pulse"),
         ]
     here = request.resolver_match.url_name if request.resolver_match else ""
     return [{"label": label, "url": url, "icon": icon, "active": here == name} for name, label, url, icon in entries]

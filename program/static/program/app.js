@@ -26,7 +26,7 @@
 
   // ---- times: <time datetime="…" data-relative> says how long ago, its title the exact moment here and in UTC
   const lang = root.lang || undefined;
-  const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "short" });
+  const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "long" });
   const exact = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium" });
   const short = new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit" });
   const utc = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium", timeZone: "UTC" });
@@ -45,7 +45,7 @@
     for (const element of all("time[datetime]", within)) {
       const then = new Date(element.dateTime);
       if (Number.isNaN(then.getTime()) || !element.dateTime.includes("T")) continue;
-      if (!element.title) element.title = `${exact.format(then)} (${zone})\n${utc.format(then)} (UTC)`;
+      element.title = `${exact.format(then)} (${zone})\n${utc.format(then)} (UTC)`;
       if ("relative" in element.dataset) element.textContent = ago(then.getTime(), now);
       else if ("local" in element.dataset) element.textContent = element.dataset.local === "time" ? short.format(then) : exact.format(then);
     }
@@ -61,7 +61,7 @@
     const item = template.content.firstElementChild.cloneNode(true);
     item.classList.add(tone);
     item.querySelector("[data-text]").textContent = text;
-    for (const icon of all("[data-tone]", item)) icon.hidden = !icon.dataset.tone.split(" ").includes(tone);
+    for (const icon of all("[data-tone]", item)) if (!icon.dataset.tone.split(" ").includes(tone)) icon.remove();
     if (key) item.dataset.key = key;
     // A popover lies in the top layer, so a toast is seen over an open dialog too.
     if (box.showPopover) {
@@ -79,7 +79,9 @@
   const settle = (key) => all(`#toasts [data-key="${key}"]`).forEach(dismiss);
 
   function sentenceOf(xhr) {
-    if (!(xhr.getResponseHeader("Content-Type") || "").includes("json")) return "";
+    const type = xhr.getResponseHeader("Content-Type") || "";
+    if (type.startsWith("text/plain")) return xhr.responseText.slice(0, 400);
+    if (!type.includes("json")) return "";
     try {
       const problem = JSON.parse(xhr.responseText);
       return problem.detail || problem.title || "";

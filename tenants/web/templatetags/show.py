@@ -73,17 +73,33 @@ SEVERITIES: dict[str, Any] = {
     "low": gettext_lazy("low"),
 }
 
+ROLES: dict[str, Any] = {
+    "programme_manager": gettext_lazy("Programme manager"),
+    "programme_officer": gettext_lazy("Programme officer"),
+    "lead_architect": gettext_lazy("Lead architect"),
+    "account_team": gettext_lazy("Account team"),
+    "account_team_elsewhere": gettext_lazy("Account team, reading"),
+    "frameworks_specialist": gettext_lazy("Frameworks specialist"),
+    "service_engineer": gettext_lazy("Service team engineer"),
+    "auditor": gettext_lazy("Auditor"),
+    "business_lead": gettext_lazy("Business lead"),
+    "platform_engineer": gettext_lazy("Platform engineer"),
+    "ml_engineer": gettext_lazy("ML engineer"),
+    "viewer": gettext_lazy("Viewer"),
+    "automation": gettext_lazy("Automation"),
+}
+
 
 @register.simple_tag
 def state(word: str) -> str:
     """A state as a tag: shape and colour of its family, and its words."""
     family, words = FAMILIES.get(word, ("neutral", word))
-    return format_html('<span class="tag tag-{}" data-state="{}">{}</span>', family, word, words)
+    return format_html('<span class="tag {}" data-state="{}">{}</span>', family, word, words)
 
 
 @register.simple_tag
 def severity(word: str) -> str:
-    return format_html('<span class="severity severity-{}">{}</span>', word, SEVERITIES.get(word, word))
+    return format_html('<span class="severity {}">{}</span>', word, SEVERITIES.get(word, word))
 
 
 @register.simple_tag
@@ -94,18 +110,18 @@ def family(word: str) -> str:
 
 @register.filter
 def words(word: str) -> Any:
-    """A state or severity in words only."""
+    """A state, severity or role in words only."""
     found = FAMILIES.get(word)
-    return found[1] if found else SEVERITIES.get(word, word)
+    return found[1] if found else SEVERITIES.get(word) or ROLES.get(word, word)
 
 
 @register.simple_tag
 def since(moment: datetime | None) -> str:
     """How long ago, with the exact time in UTC as its title; app.js turns the title local."""
     if moment is None:
-        return format_html('<span class="muted">{}</span>', _("never"))
+        return format_html('<span class="soft">{}</span>', _("never"))
     exact = moment.astimezone(tz=timezone.get_default_timezone()).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, ago(moment, timezone.now()))
+    return format_html('<time datetime="{}" title="{}" data-relative>{}</time>', moment.isoformat(), exact, ago(moment, timezone.now()))
 
 
 def ago(moment: datetime, now: datetime) -> str:
@@ -133,6 +149,6 @@ UNITS = (
 def amount(number: Any, unit: str = "") -> str:
     """A number with its unit; what is not known is a dash, never a zero."""
     if number is None or number == "":
-        return format_html('<span class="muted">–</span>')
+        return format_html('<span class="soft">–</span>')
     text = f"{number:,}" if isinstance(number, int) else (f"{number.normalize():f}" if hasattr(number, "normalize") else str(number))
     return format_html('<span class="amount">{}{}</span>', text, format_html(' <span class="unit">{}</span>', unit) if unit else "")
