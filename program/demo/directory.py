@@ -1,0 +1,138 @@
+"""Loads who takes part: the programme, its cycles, the office, the participants, their people and who looks after whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from program.demo.programme_file import Row, Shift
+from program.demo.words import DUTIES, ROLES
+from tenants import actions, entries
+from tenants.history import timeline
+from tenants.history.moves import move
+from tenants.models import Cycle, Participation, Person, Programme, Tenant
+from tenants.wall.acting import acting_for
+from tenants.work import due
+
+OFFICE = "programme"
+# A participation's way, and the day of its cycle on which each step was taken.
+WAY = {"selected": "selected_on", "onboarding": "starts_on", "active": "launch_day"}
+
+
+@dataclass
+class Directory:
+    """Whom the rest of the loading refers to, by the file's own keys."""
+
+    manager: Person
+    people: dict[str, Person]
+    tenants: dict[str, Tenant] = field(default_factory=dict)
+    participations: dict[str, Participation] = field(default_factory=dict)
+    cycles: dict[str, Cycle] = field(default_factory=dict)
+
+    def actor(self, handle: str) -> str:
+        return self.people[handle].actor
+
+
+def load(told: Row, shift: Shift) -> Directory:
+    """Make what is not there yet; what is there stays as people have left it."""
+    people = {row["handle"]: _person(row, told["programme"]["timezone"]) for row in told["people"]}
+    manager = next(people[row["handle"]] for row in told["people"] if ROLES[row["role"]] == "programme_manager")
+    directory = Directory(manager, people)
+    office = _tenant(OFFICE, "Programme office", manager.actor, office=True)
+    directory.tenants[OFFICE] = office
+    with acting_for(office, staff=True):
+        directory.cycles = _cycles(told, shift, office, manager.actor)
+        began = shift.day(told["cycles"][0]["starts_on"])
+        for row in told["people"]:
+            if row.get("participant") is None:
+                team = row["team"] if row["role"] == "service_team" else ""
+                person, role = people[row["handle"]], ROLES[row["role"]]
+                actions.seat_person(
+                    person=person, tenant=office, role=role, by=manager.actor, starts_on=began, team=team
+                )
+    for row in told["participants"]:
+        _participant(row, told, shift, directory)
+    return directory
+
+
+def _person(row: Row, zone: str) -> Person:
+    known = Person.objects.filter(email__iexact=row["email"]).first()
+    return known or Person.objects.create_user(row["email"], name=row["display"], timezone=zone)
+
+
+def _tenant(slug: str, name: str, by: str, *, office: bool = False) -> Tenant:
+    tenant = Tenant(slug=slug, name=name, is_office=office)
+    known = Tenant.objects.filter(slug=slug).first()
+    if known:
+        return known
+    with acting_for(tenant, staff=True):
+        tenant.save(force_insert=True)
+        timeline.record(entries.RECORD_ADDED, about=tenant, by=by, source="import", what=name)
+        due.wish("seal", tenant.pk, tenant=tenant, after=timedelta(hours=1))
+    return tenant
+
+
+def _cycles(told: Row, shift: Shift, office: Tenant, by: str) -> dict[str, Cycle]:
+    programme = _programme(told["programme"], office, by)
+    cycles = {}
+    for row in told["cycles"]:
+        days = {
+            name: shift.day(row.get(name)) for name in ("ends_on", "launch_day", "stage_gate_on", "final_report_due")
+        }
+        values: dict[str, Any] = {
+            "name": row["name"], "state": row["state"], "starts_on": shift.day(row["starts_on"]), **days
+        }  # fmt: skip
+        cycles[row["code"]], new = Cycle.objects.get_or_create(programme=programme, code=row["code"], defaults=values)
+        if new:
+            timeline.record(entries.RECORD_ADDED, about=office, by=by, source="import", what=row["name"])
+    return cycles
+
+
+def _programme(row: Row, office: Tenant, by: str) -> Programme:
+    values = {name: row[name] for name in ("name", "sponsor", "agency", "timezone", "currency")}
+    programme, new = Programme.objects.get_or_create(code=row["code"], defaults=values)
+    if new:
+        timeline.record(entries.RECORD_ADDED, about=office, by=by, source="import", what=programme.name)
+    return programme
+
+
+def _participant(row: Row, told: Row, shift: Shift, directory: Directory) -> None:
+    by, slug = directory.manager.actor, row["slug"]
+    tenant = directory.tenants[slug] = _tenant(slug, row["name"], by)
+    cycle = next(cycle for cycle in told["cycles"] if cycle["code"] == row["cycle"])
+    since = shift.day(cycle.get("selected_on") or cycle["starts_on"])
+    with acting_for(tenant, staff=True):
+        for person in told["people"]:
+            if person.get("participant") == slug:
+                seated, role = directory.people[person["handle"]], ROLES[person["role"]]
+                actions.seat_person(person=seated, tenant=tenant, role=role, by=by, starts_on=since)
+        for place, duty in DUTIES.items():
+            person = directory.people[row["team"][place]]
+            actions.assign(person=person, tenant=tenant, duty=duty, by=by, starts_on=since)
+        directory.participations[slug] = _participation(row, cycle, shift, tenant, directory)
+
+
+def _participation(row: Row, cycle: Row, shift: Shift, tenant: Tenant, directory: Directory) -> Participation:
+    made_for = directory.cycles[row["cycle"]]
+    known = Participation.objects.filter(cycle=made_for).first()
+    if known:
+        return known
+    participation = Participation(
+        tenant=tenant,
+        cycle=made_for,
+        code=row["code"],
+        project=row["project"],
+        organisation_kind=row["kind"],
+        sector=row["sector"],
+        staff_size=row["staff_size"],
+        support_plan=row["support_plan"],
+    )
+    by = directory.manager.actor
+    actions.add_record(block=participation, by=by, source="import")
+    for state, day in WAY.items():
+        at = shift.moment(f"{cycle[day]}T00:00:00Z") if cycle.get(day) else None
+        move(participation, state, by=by, at=at, source="import")
+        if state == row["state"]:
+            break
+    return participation

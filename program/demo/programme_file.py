@@ -1,0 +1,228 @@
+"""The programme file: read once, checked whole before anything is written, its dates moved to now by whole weeks."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from program.demo.words import DEGREES, FAMILIES, ROLES
+
+FILE = Path(__file__).parent / "programme.yaml"
+
+Row = dict[str, Any]
+
+# What has to be there for loading, per list of the file. A dot leads into a part of the row.
+NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "cycles": {"code": str, "name": str, "state": str, "starts_on": str},
+    "people": {"handle": str, "display": str, "role": str, "team": str, "email": str},
+    "participants": {
+        "code": str, "slug": str, "name": str, "kind": str, "sector": str, "staff_size": int, "cycle": str,
+        "project": str, "provider_account": str, "support_plan": str, "team.lead_sa": str, "team.account_team": str,
+        "team.frameworks": str, "team.contacts.business": str, "team.contacts.ml": str, "team.contacts.platform": str,
+        "models": list, "framework": dict, "software": dict, "quota": list, "clusters": list,
+    },
+    "reservations": {
+        "id": str, "kind": str, "participant": str, "cluster": str, "region": str, "az_id": str, "instance_type": str,
+        "count": int, "starts_at": str, "ends_at": str,
+    },
+    "models": {"code": str, "name": str, "family": str, "params_b": (int, float), "active_params_b": (int, float)},
+    "quota": {"instance_type": str, "region": str, "approved_instances": int, "provider_limit": dict},
+    "clusters": {
+        "name": str, "orchestrator": str, "region": str, "az_id": str, "instance_groups": list, "subnet_cidr": str,
+        "node_recovery": str, "storage": list,
+    },
+    "instance_groups": {"name": str, "instance_type": str, "count": int, "role": str},
+}  # fmt: skip
+
+
+class Unfit(ValueError):
+    """The file cannot be loaded as it is; `problems` names row and field of everything that is wrong with it."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Moves a moment of the file to today's by whole weeks, so that weekdays and review days stay what they are."""
+
+    by: timedelta
+
+    def moment(self, text: str) -> datetime:
+        return moment(text) + self.by
+
+    def day(self, text: str | None) -> date | None:
+        return date.fromisoformat(text) + self.by if text else None
+
+
+def shift(told: Row, now: datetime) -> Shift:
+    return Shift(timedelta(weeks=(now - moment(told["meta"]["as_of"])).days // 7))
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def read(path: Path = FILE) -> Row:
+    """The file's content. Raises Unfit with everything that is wrong with it."""
+    try:
+        told = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Unfit([f"{path.name} cannot be read: {error}"]) from error
+    # What refers to something is only worth checking once the rows have their fields.
+    problems = list(_shapes(told)) or [*_twice(told), *_references(told), *_values(told), *_totals(told)]
+    if problems:
+        raise Unfit(problems)
+    return told
+
+
+def field(row: Row, path: str) -> Any:
+    """`row["a"]["b"]` for "a.b"; None where a part is missing."""
+    found: Any = row
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def clusters(told: Row) -> Iterator[tuple[str, Row, Row]]:
+    """Every cluster with its place in the file and its participant."""
+    for number, participant in enumerate(told["participants"]):
+        for place, cluster in enumerate(participant["clusters"]):
+            yield f"participants[{number}].clusters[{place}]", participant, cluster
+
+
+def _shapes(told: Any) -> Iterator[str]:
+    if not isinstance(told, dict):
+        yield "The file is not a list of named sections."
+        return
+    for section, kind in {"meta": dict, "totals": dict, "programme": dict, "teams": list}.items():
+        if not isinstance(told.get(section), kind):
+            yield f"{section}: is missing"
+    for section in ("cycles", "people", "participants", "reservations"):
+        yield from _rows(told.get(section), section, section)
+
+
+def _rows(rows: Any, section: str, where: str) -> Iterator[str]:
+    if not isinstance(rows, list):
+        yield f"{where}: is missing"
+        return
+    for number, row in enumerate(rows):
+        place = f"{where}[{number}]"
+        for name, kind in NEEDED[section].items():
+            value = field(row, name)
+            if not isinstance(value, kind) or isinstance(value, bool):
+                yield f"{place}.{name}: {'is missing' if value is None else f'cannot be {value!r}'}"
+            elif name in NEEDED:
+                yield from _rows(value, name, f"{place}.{name}")
+
+
+def _twice(told: Row) -> Iterator[str]:
+    people, participants = told["people"], told["participants"]
+    for where, values in {
+        "cycles.code": [row["code"] for row in told["cycles"]],
+        "people.handle": [row["handle"] for row in people],
+        "people.email": [row["email"].lower() for row in people],
+        "participants.slug": [row["slug"] for row in participants],
+        "participants.code": [row["code"] for row in participants],
+        "participants.provider_account": [row["provider_account"] for row in participants],
+        "participants.clusters.name": [cluster["name"] for _, _, cluster in clusters(told)],
+        "reservations.id": [row["id"] for row in told["reservations"]],
+    }.items():
+        yield from (f"{where}: {value} is there {times} times" for value, times in Counter(values).items() if times > 1)
+
+
+def _references(told: Row) -> Iterator[str]:
+    people = {row["handle"]: row for row in told["people"]}
+    slugs = {row["slug"] for row in told["participants"]}
+    cycles = {row["code"] for row in told["cycles"]}
+    of_cluster = {cluster["name"]: participant["slug"] for _, participant, cluster in clusters(told)}
+    reservations = {row["id"] for row in told["reservations"]}
+    for number, person in enumerate(told["people"]):
+        if person.get("participant") not in {None, *slugs}:
+            yield f"people[{number}].participant: {person['participant']} is no participant"
+    for number, row in enumerate(told["participants"]):
+        where = f"participants[{number}]"
+        if row["cycle"] not in cycles:
+            yield f"{where}.cycle: {row['cycle']} is no cycle"
+        for name in [name for name in NEEDED["participants"] if name.startswith("team.")]:
+            handle, at = field(row, name), row["slug"] if "contacts" in name else None
+            if handle not in people:
+                yield f"{where}.{name}: {handle} is no person"
+            elif people[handle].get("participant") != at:
+                yield f"{where}.{name}: {handle} belongs to {people[handle].get('participant') or 'the programme'}"
+    for number, row in enumerate(told["reservations"]):
+        if of_cluster.get(row["cluster"]) != row["participant"]:
+            yield f"reservations[{number}].cluster: {row['participant']} has no cluster {row['cluster']}"
+    for where, _, cluster in clusters(told):
+        for place, group in enumerate(cluster["instance_groups"]):
+            wanted = field(group, "reservation.id")
+            if wanted and wanted not in reservations:
+                yield f"{where}.instance_groups[{place}].reservation.id: {wanted} is no reservation"
+
+
+def _values(told: Row) -> Iterator[str]:
+    for number, person in enumerate(told["people"]):
+        if person["role"] not in ROLES:
+            yield f"people[{number}].role: {person['role']} is no role"
+    for number, row in enumerate(told["participants"]):
+        where = f"participants[{number}]"
+        if not re.fullmatch(r"\d{12}", row["provider_account"]):
+            yield f"{where}.provider_account: {row['provider_account']} is not 12 digits"
+        for place, model in enumerate(row["models"]):
+            if model["family"] not in FAMILIES:
+                yield f"{where}.models[{place}].family: {model['family']} is no family that is known"
+        for component, version in row["software"].items():
+            # Without quotes YAML makes a number of 3.10, and then it is 3.1.
+            if not isinstance(version, str):
+                yield f"{where}.software.{component}: {version} has to stand in quotes"
+        for word in field(row, "framework.parallelism") or {}:
+            if word not in {*DEGREES, "gpu", "trn"}:
+                yield f"{where}.framework.parallelism.{word}: is no degree that is known"
+    for number, row in enumerate(told["reservations"]):
+        for name in ("starts_at", "ends_at"):
+            if not _is_moment(row[name]):
+                yield f"reservations[{number}].{name}: {row[name]} is no time"
+    if not _is_moment(str(told["meta"].get("as_of"))):
+        yield f"meta.as_of: {told['meta'].get('as_of')} is no time"
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        moment(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _totals(told: Row) -> Iterator[str]:
+    """The file says what it adds up to; a line lost or added on the way shows here."""
+    by_type: Counter[str] = Counter()
+    by_region: dict[str, Counter[str]] = {}
+    for _, _, cluster in clusters(told):
+        for group in cluster["instance_groups"]:
+            if group["role"] == "compute":
+                by_type[group["instance_type"]] += group["count"]
+                by_region.setdefault(cluster["region"], Counter())[group["instance_type"]] += group["count"]
+    counted = {
+        "participants": len(told["participants"]),
+        "clusters": sum(1 for _ in clusters(told)),
+        "people": len(told["people"]),
+        "p5_instances": by_type["p5.48xlarge"],
+        "trn1_instances": by_type["trn1.32xlarge"],
+        "by_region": {region: dict(counts) for region, counts in by_region.items()},
+        "by_orchestrator": dict(Counter(cluster["orchestrator"] for _, _, cluster in clusters(told))),
+        "cases": len(told.get("cases", [])),
+        "reviews": len(told.get("weekly_reviews", [])),
+        "jobs": len(told.get("jobs", [])),
+    }
+    for name, count in counted.items():
+        if name in told["totals"] and told["totals"][name] != count:
+            yield f"totals.{name}: says {told['totals'][name]}, but the file has {count}"

@@ -1,0 +1,112 @@
+"""Loads what a participation trains, on which software, and the capacity that it was granted and that is held for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from clusters.models import QuotaGrant, Reservation
+from program.demo.directory import Directory
+from program.demo.programme_file import Row, Shift
+from program.demo.words import DEGREES, FAMILIES
+from tenants import actions
+from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
+from tenants.wall.acting import acting_for
+
+
+def load(told: Row, shift: Shift, directory: Directory) -> None:
+    """Each block in the name of whoever keeps it: engineers their models and software, the account team the capacity."""
+    for row in told["participants"]:
+        participation = directory.participations[row["slug"]]
+        ml, account = directory.actor(row["team"]["contacts"]["ml"]), directory.actor(row["team"]["account_team"])
+        with acting_for(participation.tenant_id):
+            for model in row["models"]:
+                _once(_model(model), participation, ml, "code")
+            for use in frameworks(row["framework"]):
+                _once(FrameworkUse(**use), participation, ml, "name")
+            for component, version in row["software"].items():
+                _once(SoftwareVersion(component=component, software_version=version), participation, ml, "component")
+            for quota in row["quota"]:
+                _once(_grant(quota), participation, account, "instance_type", "region")
+            for reservation in told["reservations"]:
+                if reservation["participant"] == row["slug"]:
+                    _once(_reservation(reservation, shift), participation, account, "external_id")
+
+
+def _once(block: Any, participation: Participation, by: str, *key: str) -> None:
+    same = {name: getattr(block, name) for name in key}
+    if not type(block).objects.filter(participation=participation, **same).exists():
+        block.tenant_id, block.participation = participation.tenant_id, participation
+        actions.add_record(block=block, by=by, source="import")
+
+
+def _model(row: Row) -> TrainingModel:
+    counted = "samples" if "samples_target_m" in row else "tokens"
+    mark = "m" if counted == "samples" else "b"
+    unit = TrainingModel.Unit.MILLION_SAMPLES if counted == "samples" else TrainingModel.Unit.BILLION_TOKENS
+    layers = f", {row['layers']} layers" if "layers" in row else ""
+    return TrainingModel(
+        code=row["code"],
+        name=row["name"],
+        family=FAMILIES[row["family"]],
+        architecture=f"{row['family']}{layers}",
+        initialisation=row.get("init", ""),
+        total_params_b=Decimal(str(row["params_b"])),
+        active_params_b=Decimal(str(row["active_params_b"])),
+        modalities=row.get("modality", []),
+        context_length=row.get("context"),
+        target_amount=_amount(row.get(f"{counted}_target_{mark}")),
+        done_amount=_amount(row.get(f"{counted}_done_{mark}")),
+        amount_unit=unit,
+        precision=row.get("precision", ""),
+        phase=row.get("phase", ""),
+        licence_plan=row.get("licence_plan", ""),
+    )
+
+
+def _amount(value: float | None) -> Decimal | None:
+    return None if value is None else Decimal(str(value))
+
+
+def frameworks(row: Row) -> Iterator[dict[str, Any]]:
+    """One use, or one per kind of accelerator where the file gives degrees for each ("gpu: fsdp=112")."""
+    degrees = row.get("parallelism", {})
+    if not {"gpu", "trn"} & set(degrees):
+        yield _use(row["name"], row["core"], degrees, row)
+        return
+    names, cores = row["name"].split(" and "), row["core"].split("; ")
+    for name, core, text in zip(names, cores, degrees.values(), strict=True):
+        pairs = (pair.split("=") for pair in text.split(","))
+        yield _use(name, core, {word: int(count) for word, count in pairs}, row)
+
+
+def _use(name: str, core: str, degrees: dict[str, int], row: Row) -> dict[str, Any]:
+    counts = {DEGREES[word]: count for word, count in degrees.items()}
+    return {"name": name, "core_version": core, "checkpoint": row.get("checkpoint", ""), **counts}
+
+
+def _grant(row: Row) -> QuotaGrant:
+    limit = row["provider_limit"]
+    return QuotaGrant(
+        instance_type=row["instance_type"],
+        region=row["region"],
+        approved_instances=row["approved_instances"],
+        provider_service=limit["service"],
+        provider_limit=limit["name"],
+        provider_unit=limit["unit"],
+        provider_value=limit["value"],
+    )
+
+
+def _reservation(row: Row, shift: Shift) -> Reservation:
+    return Reservation(
+        kind=row["kind"],
+        external_id=row["id"],
+        region=row["region"],
+        az_id=row["az_id"],
+        instance_type=row["instance_type"],
+        count=row["count"],
+        starts_at=shift.moment(row["starts_at"]),
+        ends_at=shift.moment(row["ends_at"]),
+    )
