@@ -10,6 +10,7 @@ from typing import Any
 
 import botocore.config
 import botocore.exceptions
+import botocore.loaders
 import botocore.parsers
 import botocore.session
 import urllib3.exceptions
@@ -19,6 +20,7 @@ from clusters.providers import Account, ErrorKind, ProviderError
 EARLY = timedelta(minutes=5)  # credentials are renewed this long before they end
 SESSION_SECONDS = 3600  # more is refused when a role is assumed from a role
 CLIENTS = 50
+MODELS = botocore.loaders.create_loader()  # read once: a forked child takes over what its parent has read
 
 # The engine does the long retries; a second try here only bridges a broken connection.
 CONFIG = botocore.config.Config(
@@ -88,6 +90,7 @@ class Cloud:
         with self._lock:
             if self._session is None:
                 self._session = botocore.session.Session()
+                self._session.register_component("data_loader", MODELS)
             return self._session
 
     def client(self, service: str, region: str, credentials: Credentials | None = None) -> Any:
