@@ -119,10 +119,11 @@ def _towards_ready(wish: Wish, parts: Sequence[PartNow]) -> Plan:
             return Plan("degraded", BUSY, why=short, parts=now)
         return Plan(moving, BUSY, why=short, parts=now)
     if wish.proof_failed:
-        state = "degraded" if wish.proven else "failed"
-        return Plan(state, WATCH, why=wish.proof_failed, parts=now, needs_person=wish.proof_failed)
+        return Plan(_broken(wish), WATCH, why=wish.proof_failed, parts=now, needs_person=wish.proof_failed)
     if wish.proofs_open and wish.proven < wish.generation:
         return Plan(moving, SOON, why="Waiting for the proofs.", parts=now, prove=True)
+    if wish.state == "approved":
+        return Plan("creating", SOON, parts=now)  # found complete at the first look; told one step at a time
     return Plan("ready", WATCH, parts=now)
 
 
@@ -137,7 +138,7 @@ def _make(wish: Wish, part: PartNow, now: dict[str, str], moving: str) -> Plan |
     if absent:
         if part.existed and not new_try:
             gone = "It is gone from the provider, and nobody here asked for that."
-            return Plan("degraded", WATCH, why=gone, parts={**here, part.role: "gone"}, needs_person=gone)
+            return Plan(_broken(wish), WATCH, why=gone, parts={**here, part.role: "gone"}, needs_person=gone)
         return Plan(moving, SOON, Call(part.role, "create"), parts=here)
     if not part.ours:
         foreign = "Something of this name exists that does not carry our tags; it is left alone."
@@ -161,8 +162,12 @@ def _mend(wish: Wish, part: PartNow, here: dict[str, str], moving: str, new_try:
         return Plan(moving, SOON, Call(part.role, "delete"), why=why, parts=here)
     if new_try and part.behind:
         return Plan(moving, SOON, Call(part.role, "update"), why=why, parts=here)
-    state = "degraded" if wish.proven else "failed"
-    return Plan(state, WATCH, why=why, parts=here, needs_person=why if part.existed else "")
+    return Plan(_broken(wish), WATCH, why=why, parts=here, needs_person=why if part.existed else "")
+
+
+def _broken(wish: Wish) -> str:
+    """What worked once is degraded, what never did has failed."""
+    return "degraded" if wish.proven else "failed"
 
 
 def _unless_settled(wish: Wish, moving: str) -> str:

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, connection
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import DateField, Q
+from django.db.models.functions import Cast, Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
 
@@ -19,10 +19,9 @@ from tenants.history import timeline
 from tenants.models import Assignment, Membership, Person, Tenant
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
-from tenants.web.problems import answer, is_api
+from tenants.web.problems import RETRIED, answer, is_api
 
 SAFE = ("GET", "HEAD", "OPTIONS")
-RETRIED = ("40001", "40P01")  # serialisation failure, deadlock: nothing was written, so asking once more is safe
 
 AUDIT_OPENED = timeline.kind("audit.opened", "{actor} opened {path}", audience="internal")
 
@@ -51,7 +50,7 @@ def allow(allowed: frozenset[str], *, write: frozenset[str] | None = None, uploa
             if request.person is None:
                 return _not_signed_in(request)
             if not upload:
-                request.body  # a slow upload is waited for here, not inside the transaction
+                _ = request.body  # a slow upload is waited for here, not inside the transaction
             found = seat(request.person, tenant, request.token)
             request.tenant, request.role, request.internal = found.tenant, found.role, found.internal
             safe = request.method in SAFE
@@ -102,20 +101,22 @@ def _note_what_an_auditor_opened(found: Seat, request: HttpRequest) -> None:
         timeline.record(AUDIT_OPENED, about=place, by=request.actor, path=request.get_full_path()[:500])
 
 
-def _open(prefix: str = "") -> Q:
-    """Dated rows that hold today, by the database's clock."""
-    starts, ends = f"{prefix}starts_on__lte", f"{prefix}ends_on"
-    return Q(**{starts: Now()}) & (Q(**{ends: None}) | Q(**{f"{ends}__gte": Now()}))
+def holds_today() -> Q:
+    """Dated rows that hold today, first and last day included, by the database's clock."""
+    today = Cast(Now(), DateField())  # a moment would be later than the last day, which is read as its midnight
+    return Q(starts_on__lte=today) & (Q(ends_on=None) | Q(ends_on__gte=today))
 
 
 def seat(person: Person, slug: str | None, token: Any = None) -> Seat:
     """Where this person sits. Raises Http404 where they have no seat: what is not yours does not exist."""
     memberships = list(
-        Membership.objects.filter(_open(), person=person, person__is_active=True).select_related("tenant").order_by("pk")
+        Membership.objects.filter(holds_today(), person=person, person__is_active=True).select_related("tenant").order_by("pk")
     )
     office = next((m for m in memberships if m.tenant.is_office), None)
-    found = _staff_seat(person, office, slug) if office else _customer_seat(memberships, slug)
-    return _narrowed(found, token) if token else found
+    # A narrowed token sits at its one tenant wherever it asks, and only while its person still sits there.
+    asked = token.tenant.slug if token and token.tenant_id and slug is None else slug
+    found = _staff_seat(person, office, asked) if office else _customer_seat(memberships, asked)
+    return _narrowed(found, token, named=slug is not None) if token else found
 
 
 def _staff_seat(person: Person, office: Membership, slug: str | None) -> Seat:
@@ -138,13 +139,18 @@ def _staff_seat(person: Person, office: Membership, slug: str | None) -> Seat:
 
 def _service_seat(person: Person, office: Membership, slug: str | None) -> Seat:
     """A service engineer sits at the tenants whose cases were escalated to the component, and nowhere else."""
-    theirs = [a.tenant for a in Assignment.objects.filter(_open(), person=person, duty="service").select_related("tenant")]
+    theirs = _served(person)
     if slug is None:
         return Seat(None, office.role, True, lambda: acting_for(*theirs, staff=True))
-    for tenant in theirs:
-        if tenant.slug == slug:
-            return Seat(tenant, office.role, True, lambda: acting_for(tenant, staff=True))
-    raise Http404
+    tenant = next((tenant for tenant in theirs if tenant.slug == slug), None)
+    if tenant is None:
+        raise Http404
+    return Seat(tenant, office.role, True, lambda: acting_for(tenant, staff=True))
+
+
+def _served(person: Person) -> list[Tenant]:
+    rows = Assignment.objects.filter(holds_today(), person=person, duty="service").select_related("tenant")
+    return [row.tenant for row in rows]
 
 
 def _customer_seat(memberships: list[Membership], slug: str | None) -> Seat:
@@ -152,26 +158,25 @@ def _customer_seat(memberships: list[Membership], slug: str | None) -> Seat:
         # One person may have several tenants and a role in each: without naming one, only what all of them allow.
         role = memberships[0].role if len({m.role for m in memberships}) == 1 else roles.VIEWER
         return Seat(None, role, False, lambda: acting_for(*(m.tenant for m in memberships)))
-    for membership in memberships:
-        if membership.tenant.slug == slug:
-            return Seat(membership.tenant, membership.role, False, lambda: acting_for(membership.tenant))
-    raise Http404
+    found = next((membership for membership in memberships if membership.tenant.slug == slug), None)
+    if found is None:
+        raise Http404
+    return Seat(found.tenant, found.role, False, lambda: acting_for(found.tenant))
 
 
-def _narrowed(found: Seat, token: Any) -> Seat:
+def _narrowed(found: Seat, token: Any, *, named: bool) -> Seat:
     """A token is its person's seat, narrowed to its tenant, and sees internal text only when it says so."""
     internal = found.internal and token.internal
-    if token.tenant_id is None:
-        if found.internal and not internal and found.tenant is None:
-            everybody = list(Tenant.objects.filter(is_office=False))
-            return Seat(None, found.role, False, lambda: acting_for(*everybody))
-        scope = found.scope if found.tenant is None else (lambda: acting_for(found.tenant, staff=internal))
-        return Seat(found.tenant, found.role, internal, scope)
-    if found.tenant is not None and found.tenant.pk != token.tenant_id:
+    if token.tenant_id and found.tenant.pk != token.tenant_id:
         raise Http404
-    tenant = found.tenant or token.tenant
-    return Seat(found.tenant, found.role, internal, lambda: acting_for(tenant, staff=internal))
+    if found.tenant is not None:
+        return Seat(found.tenant if named else None, found.role, internal, lambda: acting_for(found.tenant, staff=internal))
+    if found.internal and not internal:
+        served = found.role == roles.SERVICE_ENGINEER
+        places = _served(token.person) if served else list(Tenant.objects.filter(is_office=False))
+        return Seat(None, found.role, False, lambda: acting_for(*places))
+    return Seat(None, found.role, internal, found.scope)
 
 
 def assigned(person: Person, tenant: Tenant) -> bool:
-    return Assignment.objects.filter(_open(), person=person, tenant=tenant).exclude(duty="service").exists()
+    return Assignment.objects.filter(holds_today(), person=person, tenant=tenant).exclude(duty="service").exists()

@@ -1,0 +1,205 @@
+"""What one look leads to: a table of situations, then promises that hold in every situation there is."""
+
+from itertools import product
+
+import pytest
+
+from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
+from clusters.states import CLUSTER, PART
+
+YOUNG, OLD = 10.0, 10_000.0
+NEVER = PartNow("base", "intended", phase="absent", absences=1)
+STACK = PartNow("base", "exists", phase="ready", applied=1, existed=True, last_call="create", call_age=OLD)
+NOT_ASKED = PartNow("cluster", "intended", phase="absent", absences=1)
+HYPERPOD = PartNow("cluster", "exists", phase="ready", applied=1, existed=True, last_call="create", call_age=OLD)
+
+
+def part(of: PartNow, **changes) -> PartNow:
+    return PartNow(**{**of.__dict__, **changes})
+
+
+def wish(state: str, **changes) -> Wish:
+    return Wish(**{"state": state, "wanted": True, "generation": 1, "nodes_wanted": 4, "nodes_running": 4, **changes})
+
+
+READY = {"proven": 1, "proofs_open": False}
+
+SITUATIONS = {
+    "an approved cluster begins with its base stack": (
+        wish("approved", nodes_running=0), [NEVER, NOT_ASKED], "creating", Call("base", "create"),
+    ),
+    "the second part waits for the first": (
+        wish("creating", nodes_running=0), [part(STACK, phase="busy", state="creating", existed=False), NOT_ASKED], "creating", None,
+    ),
+    "a complete base stack leads to the cluster itself": (
+        wish("creating", nodes_running=0), [STACK, NOT_ASKED], "creating", Call("cluster", "create"),
+    ),
+    "created is not ready: nodes are still coming": (
+        wish("creating", nodes_running=3), [STACK, HYPERPOD], "creating", None,
+    ),
+    "all nodes run but nothing is proven": (wish("creating"), [STACK, HYPERPOD], "creating", None),
+    "proven is ready": (wish("creating", proofs_open=False), [STACK, HYPERPOD], "ready", None),
+    "a proof that failed fails a new cluster": (
+        wish("creating", proof_failed="The smoke job failed."), [STACK, HYPERPOD], "failed", None,
+    ),
+    "a node that is missing degrades a proven cluster": (
+        wish("ready", nodes_running=3, **READY), [STACK, HYPERPOD], "degraded", None,
+    ),
+    "a degraded cluster is ready again when its nodes are": (wish("degraded", **READY), [STACK, HYPERPOD], "ready", None),
+    "a create without an answer is not repeated while absence proves nothing": (
+        wish("creating", nodes_running=0),
+        [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=YOUNG, absences=5)], "creating", None,
+    ),
+    "one look that finds nothing is not enough": (
+        wish("creating", nodes_running=0),
+        [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=OLD, absences=1)], "creating", None,
+    ),
+    "after the window and a second look it is asked for again": (
+        wish("creating", nodes_running=0),
+        [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=OLD, absences=2)],
+        "creating", Call("cluster", "create"),
+    ),
+    "a vanished cluster is reported and not rebuilt": (
+        wish("ready", nodes_running=0, **READY), [STACK, part(HYPERPOD, phase="absent", absences=2)], "degraded", None,
+    ),
+    "a vanished cluster is rebuilt when somebody asks": (
+        wish("degraded", generation=2, nodes_running=0, **READY), [part(STACK, applied=2), part(HYPERPOD, phase="absent", absences=2)],
+        "updating", Call("cluster", "create"),
+    ),
+    "a first look that misses a ready cluster changes nothing": (
+        wish("ready", nodes_running=0, **READY), [STACK, part(HYPERPOD, phase="absent", absences=1)], "ready", None,
+    ),
+    "lost contact is never another state": (
+        wish("ready", **READY), [STACK, part(HYPERPOD, phase=None, error="unclear", error_message="timed out")], "ready", None,
+    ),
+    "a failed create fails the cluster": (
+        wish("creating", nodes_running=0), [part(STACK, phase="failed", state="creating", existed=False, reason="no AZ")], "failed", None,
+    ),
+    "trying again deletes what failed first": (
+        wish("failed", generation=2, nodes_running=0), [part(STACK, phase="failed", state="failed", existed=False)],
+        "creating", Call("base", "delete"),
+    ),
+    "what was complete once is never deleted to be made anew": (
+        wish("degraded", generation=2, **READY), [part(STACK, phase="failed", state="failed")], "degraded", None,
+    ),
+    "what is not ours is left alone": (
+        wish("creating", nodes_running=0), [part(STACK, ours=False, existed=False, state="creating")], "failed", None,
+    ),
+    "a changed configuration is sent": (
+        wish("ready", generation=2, **READY), [part(STACK, applied=2), part(HYPERPOD, behind=True)], "updating", Call("cluster", "update"),
+    ),
+    "deleting begins with the last part": (
+        wish("ready", wanted=False, generation=2, **READY), [STACK, HYPERPOD], "deleting", Call("cluster", "delete"),
+    ),
+    "the first part goes when the last one is gone": (
+        wish("deleting", wanted=False, generation=2, **READY),
+        [STACK, part(HYPERPOD, state="gone", phase="absent", absences=2, last_call="delete")], "deleting", Call("base", "delete"),
+    ),
+    "gone is believed at the second look after the window": (
+        wish("deleting", wanted=False, generation=2, **READY),
+        [part(STACK, state="deleting", phase="absent", absences=1, last_call="delete", call_age=OLD),
+         part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete")], "deleting", None,
+    ),
+    "deleted is the end": (
+        wish("deleting", wanted=False, generation=2, **READY),
+        [part(STACK, state="deleting", phase="absent", absences=2, last_call="delete", call_age=OLD),
+         part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete")], "deleted", None,
+    ),
+    "a delete that failed needs a person": (
+        wish("deleting", wanted=False, generation=2, **READY),
+        [part(STACK, phase="failed", state="deleting", last_call="delete", applied=2, call_age=OLD),
+         part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete")], "deleting", None,
+    ),
+    "what is not ours is not deleted": (
+        wish("deleting", wanted=False, generation=2), [part(STACK, ours=False), part(HYPERPOD, ours=False)], "deleted", None,
+    ),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_situation(situation):
+    wished, parts, state, call = SITUATIONS[situation]
+    found = plan(wished, parts)
+    assert (found.state, found.call) == (state, call)
+
+
+def test_asking_for_proofs_begins_when_all_nodes_run():
+    assert plan(wish("creating"), [STACK, HYPERPOD]).prove
+    assert not plan(wish("creating", nodes_running=3), [STACK, HYPERPOD]).prove
+
+
+def test_being_denied_needs_a_person_and_leaves_a_running_cluster_what_it_is():
+    found = plan(wish("ready", **READY), [part(STACK, phase=None, error="denied", error_message="not authorised")])
+    assert (found.state, found.needs_person, found.call) == ("ready", "not authorised", None)
+
+
+STATES = sorted(set(CLUSTER) - {"requested", "deleted"})
+PHASES = ["absent", "busy", "ready", "failed", "deleting", None]
+PARTS = [
+    PartNow(
+        role="x",
+        state=state,
+        phase=phase,
+        ours=ours,
+        error="unclear" if phase is None else None,
+        last_call=last,
+        call_age=None if not last else age,
+        absences=absences if phase == "absent" else 0,
+        applied=applied,
+        behind=behind,
+        existed=existed,
+    )
+    for state, phase, ours, last, age, absences, applied, behind, existed in product(
+        ["intended", "creating", "exists", "gone"], PHASES, [True, False], ["", "create", "delete"], [YOUNG, OLD], [1, 2],
+        [0, 1, 2], [False, True], [False, True],
+    )
+]
+WISHES = [
+    Wish(state, wanted, generation, proven, 4, running, open_proofs)
+    for state, wanted, generation, proven, running, open_proofs in product(
+        STATES, [True, False], [1, 2], [0, 1], [0, 4], [True, False]
+    )
+    if not (state in ("ready", "updating") and proven == 0) and not (state in ("approved", "creating") and proven)
+    and not (state == "deleting" and wanted)
+]
+
+
+def everything():
+    for wished in WISHES:
+        for one in PARTS[:: 7 if wished.wanted else 11]:  # coprime strides visit every kind of part many times
+            yield wished, one, plan(wished, [part(STACK, role="a"), part(one, role="b")])
+
+
+def test_promises_hold_everywhere():
+    seen = 0
+    for wished, one, found in everything():
+        seen += 1
+        context = f"{wished} {one} -> {found}"
+        assert isinstance(found, Plan) and found.again > 0, context
+        assert found.state == wished.state or found.state in CLUSTER[wished.state], context
+        if not wished.wanted:
+            assert found.call is None or found.call.verb == "delete", context
+        if found.call and found.call.role == "b":
+            assert one.error is None and one.phase is not None, context
+            assert one.ours or one.phase == "absent", context
+            if one.phase == "absent":
+                assert not one.last_call or (one.call_age == OLD and one.absences >= 2), context
+            if found.call.verb == "delete" and wished.wanted:
+                assert not one.existed, context
+        if one.error:
+            assert found.call is None and found.state == wished.state and found.lost, context
+        if found.state == "ready" and wished.state != "ready":
+            assert one.phase == "ready" and wished.nodes_running >= 4, context
+            assert not wished.proofs_open or wished.proven >= wished.generation, context
+    assert seen > 20_000
+
+
+def test_wanted_and_behind_is_never_idle():
+    for wished, one, found in everything():
+        if wished.wanted and one.phase == "ready" and one.ours and one.behind and not one.error:
+            assert found.call == Call("b", "update"), f"{wished} {one} -> {found}"
+
+
+def test_every_planned_part_state_can_be_reached_or_is_ignored():
+    words = {word for _, _, found in everything() for word in found.parts.values()}
+    assert words <= set(PART)
