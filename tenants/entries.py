@@ -13,6 +13,12 @@ CORRECTED = kind("entry.corrected", _("{actor} corrected an entry"), icon="penci
 LEFT = kind("member.left", _("{person} left"), icon="user-minus")
 ASSIGNED = kind("member.assigned", _("{person} looks after this participant: {duty}"), icon="user-check")
 TOKEN_ISSUED = kind("token.issued", _("{actor} issued a token named {name}"), icon="key")
+RESTORED = kind(
+    "installation.restored",
+    _("Restored from a backup; {held} clusters wait for a person"),
+    audience="internal",
+    icon="refresh",
+)
 kind("participation.selected", _("Selected for the cycle"), icon="flag")
 kind("participation.onboarding", _("Onboarding began"), icon="flag")
 kind("participation.active", _("The participation is active"), icon="flag")
