@@ -22,6 +22,8 @@ CASE: Moves = {
 ENDED = frozenset({"resolved", "closed"})
 OPEN = frozenset(CASE) - ENDED
 
+WAITS = {"provider": "waiting_provider", "decision": "waiting_decision", "date": "scheduled"}  # for whom or what
+
 SEVERITIES = ("critical", "urgent", "high", "normal", "low")  # worst first
 
 CASE_OPENED = kind("case.opened", _("{actor} opened the case {number}: {title}"), icon="lifebuoy")

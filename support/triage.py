@@ -1,1 +1,99 @@
-"""What opens a case by itself."""
+"""What opens a case by itself: an entry that somebody should look at becomes a case, or evidence of a similar open one."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from django.utils.translation import override
+
+from support import states
+from support.actions import open_case
+from support.evidence import Found, of_cluster, of_job
+from support.models import Case
+from support.rules import RULES, Rule
+from support.writing import moment, write
+from tenants.files import attach
+from tenants.history import timeline
+from tenants.history.models import Entry
+from tenants.models import Tenant
+from tenants.wall.acting import acting_for
+from tenants.work import due
+from tenants.work.loop import handler
+
+ENGINE = "engine"
+LOG_COMES_WITHIN = timedelta(seconds=45)  # the last lines are read after the end was seen
+LOOK_AGAIN = timedelta(seconds=3)
+
+LOOKS: Mapping[str, Callable[[Entry], Found | None]] = {"job": of_job, "cluster": of_cluster, "part": of_cluster}
+
+
+@handler("triage")
+def triage(held: due.Held) -> None:
+    """Open or feed a case for one entry, in the transaction that removes the wish; a second run finds it done."""
+    with acting_for(held.tenant_id, staff=True), override(None):
+        # One at a time per tenant, or two alike failures would open two cases.
+        tenant = Tenant.objects.select_for_update(no_key=True).get(pk=held.tenant_id)
+        entry = Entry.objects.filter(pk=held.ref).first()
+        rule = RULES.get(entry.kind) if entry else None
+        found = LOOKS[entry.subject](entry) if entry and rule else None
+        if entry is None or rule is None or found is None or _is_a_proof(found):
+            due.remove(held)
+            return
+        if _log_is_on_its_way(found, entry):
+            due.finish(held, again_in=LOOK_AGAIN)
+            return
+        _open_or_attach(tenant, entry, rule, found)
+        due.remove(held)
+
+
+def _is_a_proof(found: Found) -> bool:
+    """A failed proof keeps its cluster from being ready, which is what somebody should look at."""
+    return found.job is not None and found.job.purpose == "proof"
+
+
+def _log_is_on_its_way(found: Found, entry: Entry) -> bool:
+    job = found.job
+    if job is None or found.log or not job.external_id or job.started_at is None:
+        return False
+    read = job.log_read_at is not None and (job.ended_at is None or job.log_read_at >= job.ended_at)
+    return not read and moment(None) - entry.recorded_at < LOG_COMES_WITHIN
+
+
+def similar(signature: str) -> Case | None:
+    """The open case with the same signature, held."""
+    rows = Case.objects.select_for_update(of=("self",)).filter(signature=signature, state__in=states.OPEN)
+    return rows.order_by("opened_at").first()
+
+
+def _open_or_attach(tenant: Tenant, entry: Entry, rule: Rule, found: Found) -> None:
+    facts = {"cluster": str(found.cluster.pk) if found.cluster else "", **found.facts}
+    signature = rule.signature.format(**facts)[:120]
+    title = str(rule.title).format(**facts)
+    if _already(signature, entry):
+        return
+    case = similar(signature)
+    if case is None:
+        case = open_case(
+            tenant=tenant,
+            title=title if len(title) <= 200 else f"{title[:199]}…",
+            severity=rule.severity,
+            by=ENGINE,
+            cluster=found.cluster,
+            job=found.job,
+            category=found.category or rule.category,
+            signature=signature,
+            evidence=found.evidence,
+            entry=entry.pk,
+        )
+    else:
+        timeline.record(states.CASE_EVIDENCE, about=case, by=ENGINE, number=case.number, what=title[:300], entry=entry.pk)
+        write(case)
+    if found.log and found.job:
+        name = f"{found.job.name}.log"
+        attach(about=case, name=name, content=found.log.encode(), media_type="text/plain", by=ENGINE)
+
+
+def _already(signature: str, entry: Entry) -> bool:
+    """Whether this very entry opened or fed a case before: somebody may wish for it again."""
+    cases = Case.objects.filter(signature=signature).values_list("pk", flat=True)
+    told = Entry.objects.filter(subject=Case.SUBJECT, subject_id__in=list(cases), recorded_at__gte=entry.recorded_at)
+    return told.filter(kind__in=(states.CASE_OPENED, states.CASE_EVIDENCE), facts__entry=entry.pk).exists()

@@ -1,0 +1,116 @@
+"""What is frozen into a case when it opens: the facts as they were, so that later changes cannot blur them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from clusters.models import Cluster, ExternalObject, Job, Node, Revision
+from support.rules import failure_of, key_of
+from tenants.history.models import Entry
+
+LINES = 200
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a rule needs to know about an entry: facts that fill it, frozen evidence, the log's last lines."""
+
+    cluster: Cluster | None
+    facts: dict[str, str]
+    evidence: dict[str, Any]
+    job: Job | None = None
+    log: str = ""
+    category: str = ""
+
+
+def of_job(entry: Entry) -> Found | None:
+    """A failed job with its nodes, exit, scheduler's words, last log lines and the configuration it ran on."""
+    job = Job.objects.select_related("cluster").filter(pk=entry.subject_id).first()
+    if job is None:
+        return None
+    log = "\n".join(job.log_tail.splitlines()[-LINES:])
+    failure = failure_of(
+        engine_state=job.engine_state, reason=job.reason, exit_code=job.exit_code, signal=job.signal, log=log
+    )
+    key = key_of(job.name)
+    code = failure.code if failure else f"exit-{job.exit_code}-{job.signal or 0}"
+    return Found(
+        cluster=job.cluster,
+        job=job,
+        log=log,
+        category=failure.category if failure else "",
+        facts={
+            "job": job.name,
+            "job_key": key,
+            "what": str(failure.words) if failure else _exit_words(job),
+            "failure": code if failure and failure.wide else f"{key}/{code}",
+        },
+        evidence={
+            "entry": entry.pk,
+            "job": {"id": str(job.pk), "name": job.name, "external_id": job.external_id, "state": entry.kind.partition(".")[2]},
+            "nodes": job.node_names,
+            "exit_code": job.exit_code,
+            "signal": job.signal,
+            "reason": job.reason,
+            "engine_state": job.engine_state,
+            "restarts": job.restarts,
+            "started_at": _iso(job.started_at),
+            "ended_at": _iso(job.ended_at),
+            "log": log,
+            "cluster": _cluster(job.cluster),
+            "configuration": _configuration(job.cluster, job.configuration),
+        },
+    )
+
+
+def of_cluster(entry: Entry) -> Found | None:
+    """A broken cluster with what is not as it should be: its parts, its nodes, its conditions."""
+    cluster = Cluster.objects.filter(pk=entry.cluster).first()
+    if cluster is None:
+        return None
+    parts = ExternalObject.objects.filter(cluster=cluster).order_by("position")
+    nodes = Node.objects.filter(cluster=cluster).exclude(state="running").order_by("name")[:LINES]
+    latest = Revision.objects.filter(cluster=cluster).order_by("-number").first()
+    return Found(
+        cluster=cluster,
+        facts={"name": cluster.name, "why": str(entry.facts.get("why") or _("no reason given")), "part": str(entry.facts.get("part", ""))},
+        evidence={
+            "entry": entry.pk,
+            "reason": entry.facts.get("why", ""),
+            "cluster": _cluster(cluster),
+            "conditions": cluster.conditions,
+            "parts": [{"name": p.name, "kind": p.kind, "state": p.state, "status": p.status, "reason": p.reason} for p in parts],
+            "nodes": [{"name": n.name, "state": n.state, "status": n.engine_status, "reason": n.reason} for n in nodes],
+            "configuration": {"number": latest.number, "body": latest.body} if latest else None,
+        },
+    )
+
+
+def _exit_words(job: Job) -> str:
+    if job.signal:
+        return _("ended by signal %(signal)s") % {"signal": job.signal}
+    if job.exit_code is not None:
+        return _("exit code %(code)s") % {"code": job.exit_code}
+    return job.reason or job.engine_state or _("no reason given")
+
+
+def _cluster(cluster: Cluster) -> dict[str, Any]:
+    return {
+        "id": str(cluster.pk),
+        "name": cluster.name,
+        "region": cluster.region,
+        "az_id": cluster.az_id,
+        "architecture": f"{cluster.architecture} {cluster.architecture_version}",
+        "state": cluster.state,
+        "status": cluster.observed_status,
+    }
+
+
+def _configuration(cluster: Cluster, number: int) -> dict[str, Any] | None:
+    revision = Revision.objects.filter(cluster=cluster, number=number).first()
+    return {"number": number, "body": revision.body} if revision else None
+
+
+def _iso(moment: Any) -> str | None:
+    return moment.isoformat() if moment else None
