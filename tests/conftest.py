@@ -1,5 +1,7 @@
-"""Two tenants, a person per role, a stranger: the world most tests begin with."""
+"""Two tenants, a person per role, a stranger: the world most tests begin with; and the browser and the running tree."""
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -9,6 +11,15 @@ import pytest
 from tenants.models import Assignment, Cycle, Membership, Participation, Person, Programme, Tenant
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
+from tests.parts import chromium
+from tests.tree import RunningTree
+
+# Playwright's synchronous interface keeps an event loop in the thread, and Django would refuse the database there.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+QUIET = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage"
+).split()
 
 
 @dataclass
@@ -54,3 +65,19 @@ def world(db: Any) -> World:
     made.people["stranger"] = Person.objects.create(email="stranger@example.org", name="Stranger")
     Assignment.objects.create(person=made.people["account_team"], tenant=hoshi, duty="account", starts_on=date(2020, 1, 1))
     return made
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The system's Chromium: Playwright's own would have to be downloaded."""
+    return {**browser_type_launch_args, "executable_path": chromium(), "args": QUIET}
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTree]:
+    """The whole process tree without the demo, shared by all tests of a run that mark themselves `tree`."""
+    running = RunningTree(tmp_path_factory.mktemp("tree") / "var")
+    try:
+        yield running.wait_until_ready()
+    finally:
+        running.stop()

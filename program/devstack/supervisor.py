@@ -53,6 +53,7 @@ class Tree:
     def __init__(self, logs: Path) -> None:
         self.logs = logs
         self.members: list[Process] = []
+        self.together: list[tuple[Process, ...]] = []
         self.asked_to_stop = False
         # First of all: a signal during start-up must not be lost, and a shell's `&` starts us with SIGINT ignored.
         for wanted in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -85,6 +86,8 @@ class Tree:
                 preexec_fn=die_with_parent(member.orphaned),
                 **member.options,
             )
+        # For tests and for people who want to see what happens when just this one dies.
+        log.with_suffix(".pid").write_text(str(member.child.pid))
         if member not in self.members:
             self.members.append(member)
 
@@ -101,6 +104,7 @@ class Tree:
 
     def start(self, *members: Process) -> None:
         """Start these side by side and wait until all of them answer."""
+        self.together.append(members)
         for member in members:
             self.launch(member)
         self.wait_for(*members)
@@ -167,24 +171,27 @@ class Tree:
             time.sleep(0.25)
 
     def stop(self) -> None:
-        """End everything in reverse order."""
-        for member in reversed(self.members):
-            self.end(member)
+        """End everything: what was started together side by side, the groups in reverse order."""
+        for group in [*reversed(self.together), tuple(self.members)]:
+            self.end(*group)
         self.members.clear()
+        self.together.clear()
 
-    def end(self, member: Process) -> None:
-        """End one process and whatever it has left of its own."""
-        if member.child is None:
-            return
-        for goodbye in member.goodbyes if member.alive() else ():
-            member.child.send_signal(goodbye)
-            try:
-                member.child.wait(member.patience)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        self._end_group(member)
-        member.child.wait(5)
+    def end(self, *group: Process) -> None:
+        """End these and whatever they have left of their own."""
+        longest = max((len(member.goodbyes) for member in group), default=0)
+        for turn in range(longest):
+            going = [member for member in group if member.alive() and turn < len(member.goodbyes)]
+            for member in going:
+                assert member.child is not None
+                member.child.send_signal(member.goodbyes[turn])
+            end = time.monotonic() + max((member.patience for member in going), default=0)
+            while any(member.alive() for member in going) and time.monotonic() < end:
+                time.sleep(0.02)
+        for member in group:
+            if member.child is not None:
+                self._end_group(member)
+                member.child.wait(5)
 
     def _end_group(self, member: Process) -> None:
         assert member.child is not None
