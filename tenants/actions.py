@@ -11,6 +11,8 @@ from tenants import entries
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
 from tenants.models import Assignment, Membership, Participation, Person, Tenant
+from tenants.wall.acting import acting_for
+from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused, Stale
 
 
@@ -106,3 +108,17 @@ def assign(*, person: Person, tenant: Tenant, duty: str, by: str, starts_on: dat
     if new:
         timeline.record(entries.ASSIGNED, about=tenant, by=by, person=str(person), duty=duty)
     return row
+
+
+def grant_token(
+    *, person: Person, name: str, by: str, tenant: Tenant | None = None, days: int = 90, scope: str = "write", internal: bool = False
+) -> str:
+    """Issue a token and write into the history that it exists; its text is returned once and kept nowhere.
+
+    A token of a single tenant stands in that tenant's history, any other in the office's.
+    """
+    place = tenant or Tenant.objects.get(is_office=True)
+    with acting_for(place, staff=True):
+        token, text = issue_token(person=person, name=name, tenant=tenant, days=days, scope=scope, internal=internal)
+        timeline.record(entries.TOKEN_ISSUED, about=place, by=by, name=name, token=str(token.pk), until=token.expires_at.isoformat())
+    return text

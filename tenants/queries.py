@@ -11,7 +11,14 @@ from django.utils.translation import gettext as _
 
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
-from tenants.models import ApiToken, Person
+from tenants.models import ApiToken, Person, Tenant
+from tenants.wall.acting import scope
+
+
+def tenants() -> QuerySet[Tenant]:
+    """The organisations of the scope. The directory is not row-secured, so this is the only way to list it."""
+    seen = scope()
+    return Tenant.objects.all() if seen.everyone else Tenant.objects.filter(pk__in=seen.tenants)
 
 
 def history(

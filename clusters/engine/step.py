@@ -158,7 +158,7 @@ def _write(
     held: due.Held, known: facts.Known, looked: Looked, todo: Plan, outcome: Outcome | None, evidence: proofs.Evidence
 ) -> None:
     """The one fenced transaction: lock the thing, finish our turn, write what was seen and done."""
-    cluster = Cluster.objects.select_for_update().select_related("account").get(pk=known.cluster.pk)
+    cluster = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=known.cluster.pk)
     verdict = judge(todo, outcome, known, patience_over=_patience_over(known, outcome))
     again = timedelta(seconds=verdict.again)
     due.finish(held, again_in=None if verdict.state == "deleted" else again, give_back=verdict.throttled)

@@ -39,7 +39,7 @@ def issue_token(
 
 def bearer(text: str) -> ApiToken | None:
     """The living token of this text, or None."""
-    token = ApiToken.objects.select_related("person").filter(prefix=text[:PREFIX_LENGTH]).first()
+    token = ApiToken.objects.select_related("person", "tenant").filter(prefix=text[:PREFIX_LENGTH]).first()
     digest = hashlib.sha256(text.encode()).hexdigest()
     if token is None or not hmac.compare_digest(token.digest, digest):
         return None

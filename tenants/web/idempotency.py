@@ -70,9 +70,9 @@ def _take(request: HttpRequest, key: str) -> IdempotencyKey:
     except OperationalError as error:
         if getattr(error.__cause__, "pgcode", None) != LOCK_NOT_AVAILABLE:
             raise
-        raise Refused("twin_in_progress", _("The same request is being handled; ask again in a second."), status=409) from None
+        raise Refused("twin_in_progress", _("The same request is being handled; ask again in a second."), status=409, retry_after=1) from None
     except IntegrityError:
-        raise Refused("twin_in_progress", _("The same request is being handled; ask again in a second."), status=409) from None
+        raise Refused("twin_in_progress", _("The same request is being handled; ask again in a second."), status=409, retry_after=1) from None
     if not new and row.request_sha256 != asked:
         raise Refused(
             "idempotency_key_reused", _("This Idempotency-Key was used for another request; take a new one."), status=422, key=key

@@ -3,12 +3,13 @@
 import base64
 import binascii
 import json
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, UUIDField
 from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
@@ -31,7 +32,7 @@ def newest_first(rows: QuerySet, request: HttpRequest, at: str = "occurred_at", 
     """A page ordered by (`at`, id), newest first. Raises Refused for a cursor that is none of ours."""
     cursor = request.GET.get("cursor")
     if cursor:
-        moment, pk = _read(cursor, datetime)
+        moment, pk = _read(cursor, datetime, rows)
         # filter and exclude: the plan of a row comparison, which the ORM cannot say.
         rows = rows.filter(**{f"{at}__lte": moment}).exclude(**{at: moment, "id__gte": pk})
     found = list(rows.order_by(f"-{at}", "-id")[: size + 1])
@@ -42,7 +43,7 @@ def by_name(rows: QuerySet, request: HttpRequest, name: str = "name", size: int 
     """A page ordered by (`name`, id)."""
     cursor = request.GET.get("cursor")
     if cursor:
-        last, pk = _read(cursor, str)
+        last, pk = _read(cursor, str, rows)
         rows = rows.filter(**{f"{name}__gte": last}).exclude(**{name: last, "id__lte": pk})
     found = list(rows.order_by(name, "id")[: size + 1])
     return Page(found[:size], _address(request, found[size - 1], name) if len(found) > size else None)
@@ -77,14 +78,21 @@ def _address(request: HttpRequest, last: Any, name: str) -> str:
     return f"{request.path}?{urlencode(list(query.lists()), doseq=True)}"
 
 
-def _read(cursor: str, kind: type) -> tuple[Any, str]:
+def _read(cursor: str, kind: type, rows: QuerySet) -> tuple[Any, str]:
+    numbered = not isinstance(rows.model._meta.pk, UUIDField)
     try:
+        if len(cursor) > 500:
+            raise ValueError
         value, pk = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
+        # Compared as they are written: 123 is no UUID and "٣" no number, and the database must not be the one to say so.
+        pk = str(int(pk)) if numbered and str(pk).isascii() and len(str(pk)) < 19 else str(uuid.UUID(pk))
+        if numbered and not pk.isdigit():
+            raise ValueError
         value = parse_datetime(value) if kind is datetime else str(value)
-        if value is None or len(str(pk)) > 40 or "\x00" in str(value) + str(pk):
+        if value is None or b"\x00" in str(value).encode():
             raise ValueError
-        if not (str(pk).isdigit() or len(str(pk)) == 36):
+        if kind is datetime and (value.tzinfo is None or not 1970 <= value.year <= 9000):
             raise ValueError
-    except (ValueError, TypeError, binascii.Error, UnicodeError):
+    except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
         raise Refused("cursor", _("The cursor is not one of ours; start again without it."), status=400) from None
-    return value, str(pk)
+    return value, pk

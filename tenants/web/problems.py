@@ -5,13 +5,29 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
-from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.core.exceptions import (
+    BadRequest,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 
 log = structlog.get_logger(__name__)
+
+UNIQUE_VIOLATION = "23505"
+RETRIED = ("40001", "40P01")  # serialisation failure, deadlock: nothing was written, so asking once more is safe
 
 
 class Refused(Exception):
@@ -38,7 +54,10 @@ def answer(request: HttpRequest, status: int, code: str, sentence: str, **facts:
     """The one shape of every refusal and error."""
     if is_api(request):
         body = {"type": "about:blank", "title": str(sentence), "status": status, "code": code, "detail": str(sentence), **facts}
-        return JsonResponse(body, status=status, content_type="application/problem+json", json_dumps_params={"default": str})
+        response = JsonResponse(body, status=status, content_type="application/problem+json", json_dumps_params={"default": str})
+        if "retry_after" in facts:
+            response["Retry-After"] = str(facts["retry_after"])
+        return response
     if request.headers.get("HX-Request"):
         response = HttpResponse(str(sentence), status=status, content_type="text/plain; charset=utf-8")
         response["HX-Reswap"] = "none"
@@ -55,7 +74,9 @@ def answer(request: HttpRequest, status: int, code: str, sentence: str, **facts:
 def problem(request: HttpRequest, error: BaseException) -> HttpResponse | None:
     """The answer to an exception, or None when it is nobody's mistake but ours."""
     if isinstance(error, Refused):
-        return answer(request, error.status, error.code, error.sentence, **error.facts)
+        # Said as a header, an old version is an unmet condition of HTTP; said in a form or body, it is our conflict.
+        status = 412 if isinstance(error, Stale) and "If-Match" in request.headers else error.status
+        return answer(request, status, error.code, error.sentence, **error.facts)
     if isinstance(error, Http404):
         return answer(request, 404, "not_found", _("There is nothing here, or it is not yours to see."))
     if isinstance(error, PermissionDenied):
@@ -64,11 +85,32 @@ def problem(request: HttpRequest, error: BaseException) -> HttpResponse | None:
         return answer(request, 413, "too_large", _("The request is too large."))
     if isinstance(error, SuspiciousOperation | BadRequest):
         return answer(request, 400, "bad_request", _("The request could not be read."))
+    if isinstance(error, IntegrityError):
+        return _broken_rule(request, error)
     if isinstance(error, OperationalError | InterfaceError):
         response = answer(request, 503, "unavailable", _("The database did not answer in time. Nothing was changed; try again."))
         response["Retry-After"] = "2"
         return response
     return None
+
+
+def _broken_rule(request: HttpRequest, error: IntegrityError) -> HttpResponse | None:
+    """Two requests at once may both pass the checks; then the database's own rule decides, and that is no mistake of ours."""
+    if getattr(error.__cause__, "pgcode", None) != UNIQUE_VIOLATION:
+        return None
+    rule = error.__cause__.diag.constraint_name
+    return answer(request, 409, "exists_already", _("Something of this name is there already; nothing was changed."), rule=rule)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """No address like this; Django's own page would not speak the API's language."""
+    return answer(request, 404, "not_found", _("There is nothing at this address."))
+
+
+def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form that does not prove that our own page sent it."""
+    sentence = _("This form was not sent by our page, or the page was open for too long. Go back, reload it, and send it again.")
+    return answer(request, 403, "csrf", sentence)
 
 
 class ProblemMiddleware:
@@ -79,6 +121,9 @@ class ProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
+        if is_api(request):
+            patch_vary_headers(response, ("Authorization", "Cookie", "Accept-Language"))
+            response.headers.setdefault("Cache-Control", "private, no-store")
         if is_api(request) and response.status_code in (404, 405) and not _is_ours(response):
             sentence = _("There is nothing at this address.") if response.status_code == 404 else _("This method is not offered here.")
             code = "not_found" if response.status_code == 404 else "method_not_allowed"
@@ -108,6 +153,8 @@ def api_exception(error: Exception, context: dict[str, Any]) -> HttpResponse | N
 
     if connection.in_atomic_block:
         transaction.set_rollback(True)
+    if isinstance(error, OperationalError) and getattr(error.__cause__, "pgcode", None) in RETRIED:
+        return None  # the door runs the view once more
     request = context["request"]._request
     if isinstance(error, exceptions.ValidationError):
         fields = error.detail if isinstance(error.detail, dict) else {"_": error.detail}

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.db import close_old_connections
 
-from tenants.work import due, loop
+from tenants.work import due, heartbeat, loop
 
 BELLS = 8  # per ring and queue: more would only find nothing left to claim
 BELL_EXPIRES = 10  # seconds; a late bell means nothing
@@ -19,6 +19,7 @@ def work(queue: str) -> int:
 def ring() -> None:
     """Free what dead workers held, and send as many bells as there are due rows."""
     close_old_connections()
+    heartbeat.begin()
     due.free_the_dead()
     for queue in loop.queues():
         for _ in range(min(due.waiting(loop.kinds_of(queue)), BELLS)):
