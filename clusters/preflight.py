@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from clusters import facts as known_facts
-from clusters.architectures.configuration import Configuration, Group, read_configuration
+from clusters.architectures.configuration import (
+    Configuration,
+    Group,
+    read_configuration,
+)
 from clusters.facts import Facts
 from clusters.findings import Finding, Level, Refusals
 

@@ -69,7 +69,8 @@ class Dialect:
 
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
         job: dict[str, Any] = {**_job(spec), "script": spec.script}
-        job["nodes"] = str(spec.nodes)
+        job["nodes"] = f"{spec.nodes}-{spec.nodes}"
+        job["shared"] = ["none"]
         job["environment"] = [f"{key}={value}" for key, value in _environment(spec).items()]
         job["open_mode"] = ["APPEND"]
         if spec.time_limit_minutes is not None:
@@ -92,6 +93,7 @@ class OldDialect(Dialect):
 
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
         job = {**_job(spec), "nodes": [spec.nodes, spec.nodes], "open_mode": "append"}
+        job["exclusive"] = "exclusive"  # the server's own description says "true", which it refuses
         job["environment"] = _environment(spec)
         if spec.time_limit_minutes is not None:
             job["time_limit"] = spec.time_limit_minutes
@@ -111,6 +113,8 @@ DIALECTS: Mapping[str, Dialect] = {
 
 def _job(spec: LaunchSpec) -> dict[str, Any]:
     job: dict[str, Any] = {"name": spec.name, "current_working_directory": SHARED_FOLDER}
+    # Whole nodes. Slurm cuts the nodes down to the number of tasks, which is one unless said.
+    job["tasks"], job["tasks_per_node"] = spec.nodes, 1
     if spec.log_path:
         job["standard_output"] = spec.log_path
     if spec.partition:

@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from clusters.providers import Account, NodeSeen, Part, PartEvent, Phase, ProviderError, Seen, aws, request_check
+from clusters.providers import (
+    Account,
+    NodeSeen,
+    Part,
+    PartEvent,
+    Phase,
+    ProviderError,
+    Seen,
+    aws,
+    request_check,
+)
 
 PHASES: Mapping[str, Phase] = {
     "Creating": "busy",

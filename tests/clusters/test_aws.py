@@ -263,7 +263,10 @@ TEMPLATE = {"TemplateBody": "{}", "Parameters": {"A": "1"}, "Capabilities": ["CA
 def test_a_stack_is_created_with_its_token_tags_and_parameters(cloud):
     cloud.answer(
         "CreateStack",
-        (200, "<CreateStackResponse><CreateStackResult><StackId>arn:s</StackId></CreateStackResult></CreateStackResponse>"),
+        (
+            200,
+            "<CreateStackResponse><CreateStackResult><StackId>arn:s</StackId></CreateStackResult></CreateStackResponse>",
+        ),
     )
     assert Stacks().create(ACCOUNT, part(body=TEMPLATE)) == "arn:s"
     asked = dict(cloud.calls)["CreateStack"]

@@ -73,7 +73,9 @@ def test_each_cluster_of_the_demo_fits_its_quota_to_the_last_instance(name):
     total = sum(configuration.counts().values())
     told |= {("sagemaker", PER_CLUSTER): total, ("sagemaker", ACROSS_CLUSTERS): total}
     plans = [
-        plan(name=group.training_plan, instance_type=group.instance_type, region=configuration.region, az_id="", count=99)
+        plan(
+            name=group.training_plan, instance_type=group.instance_type, region=configuration.region, az_id="", count=99
+        )
         for group in configuration.instance_groups
     ]
     assert problems(check(configuration, quota=Quotas(told), plans=plans)) == []

@@ -128,7 +128,7 @@ def test_a_job_is_submitted_in_the_new_dialect(controller, endpoint):
     assert path.endswith("/c1/slurm/v0.0.41/job/submit")
     job = body["job"]
     assert job["name"] == SPEC.name and job["script"] == SPEC.script
-    assert job["nodes"] == "2"
+    assert (job["nodes"], job["tasks"], job["shared"]) == ("2-2", 2, ["none"])
     assert job["time_limit"] == {"set": True, "infinite": False, "number": 30}
     assert "STEPS=5" in job["environment"] and any(each.startswith("PATH=") for each in job["environment"])
     assert job["standard_output"] == "/fsx/cohort/logs/%j.out"
@@ -142,7 +142,7 @@ def test_a_job_is_submitted_in_the_old_dialect(controller, endpoint):
     [(path, body)] = controller.of("POST")
     assert path.endswith("/slurm/v0.0.38/job/submit")
     assert body["script"] == SPEC.script
-    assert body["job"]["nodes"] == [2, 2]
+    assert (body["job"]["nodes"], body["job"]["tasks"], body["job"]["exclusive"]) == ([2, 2], 2, "exclusive")
     assert body["job"]["time_limit"] == 30
     assert body["job"]["environment"]["STEPS"] == "5"
 
@@ -349,7 +349,12 @@ def test_a_host_list_is_spelled_out(text, names):
 
 def test_a_parameter_and_a_secret_make_an_endpoint():
     told = json.dumps(
-        {"url": "http://10.0.0.9:6820/", "versions": ["v0.0.40"], "user": "cohort", "log_group": "/cohort/clusters/c/jobs"}
+        {
+            "url": "http://10.0.0.9:6820/",
+            "versions": ["v0.0.40"],
+            "user": "cohort",
+            "log_group": "/cohort/clusters/c/jobs",
+        }
     )
     endpoint = access._endpoint(told, base64.b64encode(KEY).decode())
     assert endpoint == Endpoint("http://10.0.0.9:6820", ("v0.0.40",), "cohort", KEY, "/cohort/clusters/c/jobs")
