@@ -1,0 +1,134 @@
+"""The services that moto plays (S3, IAM, EC2, SSM parameters, Secrets Manager): run in process, corrected, and kept.
+
+moto 5.2.5 is pinned exactly: this module is the only one that leans on its internals.
+"""
+
+import io
+import os
+import pickle
+import sys
+import traceback
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+# Read by moto at import: no images or managed policies in memory that nobody uses, and accounts kept apart.
+os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
+os.environ.setdefault("MOTO_S3_ALLOW_CROSSACCOUNT_ACCESS", "false")
+
+from moto.backends import get_backend  # noqa: E402
+from moto.core.base_backend import BaseBackend  # noqa: E402
+from moto.ec2.models.subnets import Subnet  # noqa: E402
+from moto.iam.access_control import IAMPolicyStatement, PermissionResult  # noqa: E402
+from moto.moto_server.werkzeug_app import create_backend_app  # noqa: E402
+from werkzeug.test import run_wsgi_app  # noqa: E402
+
+from clusters.sandbox.errors import AwsError  # noqa: E402
+from clusters.sandbox.wire import Answer  # noqa: E402
+
+SERVICES = ("ec2", "iam", "s3", "secretsmanager", "ssm")
+GLOBAL = ("iam", "s3")
+BUCKET_OWNERS = "moto/s3/bucket-owners"
+
+
+def backend(service: str, account: str, region: str) -> Any:
+    return get_backend(service)[account]["aws" if service in GLOBAL else region]  # type: ignore[call-overload]
+
+
+def install(addresses_taken: Callable[[str, str, str], int]) -> None:
+    """Mend what moto answers falsely."""
+    moto_count = Subnet.available_ip_address_count.fget  # type: ignore[attr-defined]
+
+    def free(subnet: Subnet) -> int:
+        others = addresses_taken(subnet.ec2_backend.account_id, subnet.ec2_backend.region_name, subnet.id)
+        return int(moto_count(subnet)) - others
+
+    Subnet.available_ip_address_count = property(free)  # type: ignore[assignment,method-assign]
+    moto_permits = IAMPolicyStatement.is_action_permitted
+
+    def permits(self: Any, *args: Any, **kwargs: Any) -> PermissionResult:
+        # moto denies everybody where a statement's condition does not hold; a cloud then ignores the statement. Every
+        # request here counts as one over TLS, so "deny unless TLS" denies nothing.
+        condition = self._statement.get("Condition") or {}
+        if str(condition.get("Bool", {}).get("aws:SecureTransport", "")).lower() == "false":
+            return PermissionResult.NEUTRAL
+        return moto_permits(self, *args, **kwargs)
+
+    IAMPolicyStatement.is_action_permitted = permits  # type: ignore[method-assign]
+
+
+class MotoServices:
+    """moto's WSGI applications, called one at a time."""
+
+    def __init__(self) -> None:
+        self.apps: dict[str, Any] = {}
+
+    def answer(self, service: str, operation: str, account: str, environ: dict[str, Any]) -> Answer:
+        environ = {**environ, "HTTP_X_MOTO_ACCOUNT_ID": account}
+        environ.pop("HTTP_USER_AGENT", None)  # moto would read a Region from it
+        environ["wsgi.input"].seek(0)
+        if service not in self.apps:
+            self.apps[service] = create_backend_app(service)  # type: ignore[arg-type]
+            self.apps[service].config["PROPAGATE_EXCEPTIONS"] = True
+        try:
+            body, status, headers = run_wsgi_app(self.apps[service], environ, buffered=True)
+        except NotImplementedError:
+            raise AwsError("NotImplemented", f"The sandbox cloud does not play {service}:{operation}.", 400) from None
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+            # What moto trips over is a bug of the double, not of the caller; the trace goes to the log.
+            traceback.print_exc(file=sys.stderr)
+            raise AwsError("InternalFailure", f"The sandbox cloud failed in {service}:{operation}.", 500) from None
+        kept = {name: value for name, value in headers.items() if name.lower() not in ("content-length", "date")}
+        return Answer(int(status.split()[0]), b"".join(body), kept)
+
+
+class _Pickler(pickle.Pickler):
+    """Other backends are named, not copied, and so is the root."""
+
+    def persistent_id(self, thing: Any) -> Any:
+        if isinstance(thing, BaseBackend):
+            return type(thing).__module__.split(".")[1], thing.account_id, thing.region_name
+        return None
+
+    def reducer_override(self, thing: Any) -> Any:
+        # moto keeps factories of default values as local functions, which do not pickle; the values do.
+        if isinstance(thing, defaultdict) and thing.default_factory not in (None, dict, list, set, int, str):
+            return _nested, (dict(thing),)
+        return NotImplemented
+
+
+def _nested(values: dict[Any, Any]) -> Any:
+    """SSM's tags: type -> name -> tags."""
+    rebuilt: Any = defaultdict(lambda: defaultdict(dict))
+    for name, inner in values.items():
+        rebuilt[name] = defaultdict(dict, inner)
+    return rebuilt
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, name: Any) -> Any:
+        service, account, region = name
+        return get_backend(service)[account][region]
+
+
+def packed(service: str, account: str, region: str) -> dict[str, bytes]:
+    """One backend's state, under the name it is kept by."""
+    region = "aws" if service in GLOBAL else region
+    file = io.BytesIO()
+    _Pickler(file, protocol=5).dump(get_backend(service)[account][region].__dict__)  # type: ignore[call-overload]
+    blobs = {f"moto/{service}/{account}/{region}": file.getvalue()}
+    if service == "s3":
+        blobs[BUCKET_OWNERS] = pickle.dumps(dict(get_backend("s3").bucket_accounts))  # type: ignore[attr-defined]
+    return blobs
+
+
+def restore(blobs: list[tuple[str, bytes]]) -> None:
+    """Put all kept backends back, before the first request."""
+    for name, body in blobs:
+        if name == BUCKET_OWNERS:
+            get_backend("s3").bucket_accounts.update(pickle.loads(body))  # type: ignore[attr-defined]
+        else:
+            _, service, account, region = name.split("/")
+            state = _Unpickler(io.BytesIO(body)).load()
+            get_backend(service)[account][region].__dict__.update(state)  # type: ignore[call-overload]
