@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from program import health
 
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),
+    path("api/v1/", include("program.api_urls")),
 ]
+
+handler404 = "tenants.web.problems.not_found"

@@ -4,6 +4,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models
 from django.utils.translation import gettext as _
 
@@ -27,6 +28,19 @@ def plain(value: Any) -> Any:
     return value
 
 
+def refuse_what_breaks_a_rule(row: models.Model) -> None:
+    """Raises Refused (422) that names each field, where the database would only say that a constraint was violated."""
+    keys = [field.name for field in row._meta.concrete_fields if field.is_relation]
+    try:
+        row.clean_fields(exclude=keys)
+        row.clean()
+        row.validate_constraints()
+    except ValidationError as error:
+        fields = {"_" if name == NON_FIELD_ERRORS else name: list(texts) for name, texts in error.message_dict.items()}
+        name, texts = next(iter(fields.items()))
+        raise Refused("invalid", texts[0] if name == "_" else f"{name}: {texts[0]}", status=422, fields=fields) from None
+
+
 def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, on_behalf_of: str = "") -> Any:
     """Change fields of one line of the record; the history keeps old and new of each changed field.
 
@@ -47,6 +61,7 @@ def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, o
         return current
     for field, new in changed.items():
         setattr(current, field, new)
+    refuse_what_breaks_a_rule(current)
     current.version = version + 1
     current.save()
     timeline.record(
@@ -63,6 +78,7 @@ def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, o
 
 def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "portal") -> Any:
     """Add a line to the record."""
+    refuse_what_breaks_a_rule(block)
     block.save(force_insert=True)
     timeline.record(entries.RECORD_ADDED, about=block, by=by, on_behalf_of=on_behalf_of, source=source, what=str(block))
     return block

@@ -1,6 +1,7 @@
 """The tracking record of a participation: what is trained, with which framework, on which software."""
 
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -70,6 +71,13 @@ class TrainingModel(RecordBlock):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        if None not in (self.active_params_b, self.total_params_b) and self.active_params_b > self.total_params_b:
+            told = {"active": f"{self.active_params_b.normalize():f}", "total": f"{self.total_params_b.normalize():f}"}
+            raise ValidationError(
+                {"active_params_b": _("%(active)s billion active parameters are more than the total of %(total)s billion.") % told}
+            )
+
 
 class FrameworkUse(RecordBlock):
     """A distributed-training framework as this participation uses it; degrees are process counts."""
@@ -96,6 +104,10 @@ class FrameworkUse(RecordBlock):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        if self.zero_stage is not None and self.zero_stage > 3:
+            raise ValidationError({"zero_stage": _("The ZeRO stage is 0, 1, 2 or 3; you sent %(stage)s.") % {"stage": self.zero_stage}})
 
 
 class SoftwareVersion(RecordBlock):

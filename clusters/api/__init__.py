@@ -1,0 +1,1 @@
+"""The API of what participants run on, one module a noun."""

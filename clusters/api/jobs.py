@@ -1,0 +1,155 @@
+"""Jobs in the API: launch, cancel, look, read the log's end."""
+
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from clusters import actions, queries, states
+from clusters.api.shapes import WhyAsked
+from clusters.models import Cluster, Job
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.api import endpoint, versioned
+from tenants.web.bodies import Asked, asked, refusal
+from tenants.web.idempotency import repeatable
+from tenants.web.listing import Id, Listing, OneOf, Shown, Word, one
+
+
+class JobShown(Shown):
+    """A job as it was launched and as its scheduler last told."""
+
+    cluster = serializers.UUIDField(source="cluster_id")
+    cluster_name = serializers.CharField(source="cluster.name")
+    name = serializers.CharField()
+    purpose = serializers.ChoiceField(choices=Job.Purpose.choices)
+    state = serializers.ChoiceField(choices=list(states.JOB))
+    engine_state = serializers.CharField(help_text="The scheduler's own word.")
+    reason = serializers.CharField()
+    exit_code = serializers.IntegerField(allow_null=True)
+    signal = serializers.IntegerField(allow_null=True)
+    nodes = serializers.IntegerField()
+    accelerators = serializers.IntegerField()
+    partition = serializers.CharField()
+    time_limit_minutes = serializers.IntegerField(allow_null=True)
+    external_id = serializers.CharField(help_text="The scheduler's number.")
+    restarts = serializers.IntegerField()
+    configuration = serializers.IntegerField(help_text="The revision of the cluster at launch.")
+    launched_by = serializers.CharField()
+    submitted_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    observed_at = serializers.DateTimeField(allow_null=True)
+    unknown_since = serializers.DateTimeField(allow_null=True)
+    unknown_reason = serializers.CharField()
+    cancel_wished_at = serializers.DateTimeField(allow_null=True)
+    lost_hours = serializers.DecimalField(max_digits=10, decimal_places=2, allow_null=True)
+    version = serializers.IntegerField()
+
+
+class JobDetail(JobShown):
+    """A job whole. Of its environment only the names: values may be secrets."""
+
+    script = serializers.CharField()
+    environment_names = serializers.ListField(child=serializers.CharField(), source="environment")
+    node_names = serializers.ListField(child=serializers.CharField())
+
+
+class JobAsked(Asked):
+    cluster = serializers.UUIDField()
+    name = serializers.CharField(max_length=120)
+    script = serializers.CharField(max_length=actions.LARGEST_SCRIPT, trim_whitespace=False, help_text="Begins with '#!'.")
+    nodes = serializers.IntegerField(min_value=1, max_value=100_000)
+    partition = serializers.CharField(max_length=63, allow_blank=True, default="")
+    time_limit_minutes = serializers.IntegerField(
+        min_value=1, max_value=actions.LONGEST_MINUTES, allow_null=True, default=None
+    )
+    environment = serializers.DictField(child=serializers.CharField(max_length=32_000, allow_blank=True), default=dict)
+
+
+class LogShown(serializers.Serializer):
+    """The end of a job's output, as last read from the participant's account."""
+
+    id = serializers.UUIDField()
+    tenant = serializers.SlugField(source="tenant.slug")
+    created_at = serializers.DateTimeField()
+    text = serializers.CharField(source="log_tail")
+    read_at = serializers.DateTimeField(source="log_read_at", allow_null=True)
+
+
+JOBS = Listing(
+    "jobs",
+    JobShown,
+    {
+        "state": OneOf("state", states.JOB),
+        "cluster": Id("cluster_id"),
+        "purpose": OneOf("purpose", Job.Purpose.values, "Training unless said; a proof is a cluster's own smoke job."),
+        "name": Word("name"),
+    },
+    newest="created_at",
+)
+
+
+def _jobs(request: Request) -> Response:
+    return JOBS.answer(request, queries.jobs(proofs_too="purpose" in request.GET))
+
+
+@allow(roles.READ)
+@JOBS.described
+@endpoint("GET")
+def jobs(request: Request) -> Response:
+    """Jobs, newest first."""
+    return _jobs(request)
+
+
+@allow(roles.READ, write=roles.LAUNCH)
+@JOBS.described
+@extend_schema(methods=["POST"], request=JobAsked, responses={202: JobDetail})
+@endpoint("GET", "POST")
+@repeatable(required=True)
+def tenant_jobs(request: Request) -> Response:
+    """Jobs of one tenant; launch one. It is handed to its scheduler a moment later, and never twice."""
+    if request.method != "POST":
+        return _jobs(request)
+    sent = asked(JobAsked, request)
+    cluster = Cluster.objects.filter(pk=sent["cluster"]).first()
+    if cluster is None:
+        raise refusal("cluster", _("There is no such cluster here."), str(sent["cluster"]), "does_not_exist")
+    launched = actions.launch_job(**{**sent, "cluster": cluster}, by=request.actor)
+    return _shown(launched.pk, status=202)
+
+
+def _shown(pk: UUID, status: int = 200) -> Response:
+    row = one(Job.objects.all(), JobDetail, pk)
+    row["environment"] = sorted(row["environment"])
+    return versioned(JobDetail(row).data, row["version"], status=status)
+
+
+@allow(roles.READ)
+@extend_schema(responses=JobDetail)
+@endpoint("GET")
+def job(request: Request, pk: UUID) -> Response:
+    """One job whole."""
+    return _shown(pk)
+
+
+@allow(roles.READ)
+@extend_schema(responses=LogShown)
+@endpoint("GET")
+def log(request: Request, pk: UUID) -> Response:
+    """The end of a job's output."""
+    return Response(LogShown(queries.job(pk)).data)
+
+
+@allow(roles.LAUNCH)
+@extend_schema(request=WhyAsked, responses={202: JobDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def cancel(request: Request, pk: UUID) -> Response:
+    """Ask that it end. The wish is kept until the scheduler confirms it."""
+    sent = asked(WhyAsked, request)
+    actions.cancel_job(job=queries.job(pk), by=request.actor, why=sent["why"])
+    return _shown(pk, status=202)

@@ -1,0 +1,251 @@
+"""The tracking record in the API: a participation's record whole, and its lines one by one, each change with its version."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from clusters import records
+from clusters.models import FileSystem, QuotaGrant
+from tenants import states
+from tenants.actions import add_record, edit_record
+from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.api import based_on, endpoint, versioned
+from tenants.web.bodies import AskedModel, asked
+from tenants.web.idempotency import repeatable
+from tenants.web.listing import Id, Listing, OneOf, Shown, Word, one
+
+MODEL = (
+    *("code", "name", "family", "architecture", "initialisation", "total_params_b", "active_params_b", "modalities"),
+    *("context_length", "target_amount", "done_amount", "amount_unit", "precision", "phase", "licence_plan"),
+)
+FRAMEWORK = (
+    *("name", "core_version", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel"),
+    *("expert_parallel", "sequence_parallel", "fsdp", "zero_stage", "checkpoint"),
+)
+SOFTWARE = ("component", "software_version", "source")
+QUOTA = (
+    *("instance_type", "region", "approved_instances"),
+    *("provider_service", "provider_limit", "provider_unit", "provider_value"),
+)
+
+
+class Line(Shown, serializers.ModelSerializer):
+    """A line of the record; the fields after `version` are its model's."""
+
+    version = serializers.IntegerField()
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        return [*super().columns(), *(name for name in cls.Meta.fields if name not in cls._declared_fields)]  # type: ignore[attr-defined]
+
+
+HEAD = ("id", "tenant", "created_at", "version")
+Version = serializers.IntegerField(min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag.")
+
+
+class ModelLine(Line):
+    class Meta:
+        model, fields = TrainingModel, (*HEAD, *MODEL)
+
+
+class ModelAsked(AskedModel):
+    version = Version
+
+    class Meta:
+        model, fields = TrainingModel, ("version", *MODEL)
+
+
+class FrameworkLine(Line):
+    class Meta:
+        model, fields = FrameworkUse, (*HEAD, *FRAMEWORK)
+
+
+class FrameworkAsked(AskedModel):
+    version = Version
+
+    class Meta:
+        model, fields = FrameworkUse, ("version", *FRAMEWORK)
+        extra_kwargs = {"zero_stage": {"max_value": 3}}
+
+
+class SoftwareLine(Line):
+    class Meta:
+        model, fields = SoftwareVersion, (*HEAD, *SOFTWARE)
+
+
+class SoftwareAsked(AskedModel):
+    version = Version
+
+    class Meta:
+        model, fields = SoftwareVersion, ("version", "component", "software_version")
+
+
+class QuotaLine(Line):
+    class Meta:
+        model, fields = QuotaGrant, (*HEAD, *QUOTA)
+
+
+class QuotaAsked(AskedModel):
+    version = Version
+
+    class Meta:
+        model, fields = QuotaGrant, ("version", *QUOTA)
+
+
+class StorageLine(Shown):
+    """A file system or bucket of a cluster; it follows from the cluster's configuration."""
+
+    cluster = serializers.UUIDField(source="cluster_id")
+    cluster_name = serializers.CharField(source="cluster.name")
+    kind = serializers.ChoiceField(choices=[*FileSystem.Kind.values, "bucket"])
+    name = serializers.CharField(required=False, help_text="Of a bucket.")
+    used_tib = serializers.DecimalField(max_digits=10, decimal_places=2, required=False, allow_null=True)
+    deployment = serializers.CharField(required=False)
+    capacity_gib = serializers.IntegerField(required=False)
+    mbs_per_tib = serializers.IntegerField(required=False, allow_null=True)
+    mount = serializers.CharField(required=False)
+    external_id = serializers.CharField(required=False)
+    engine_status = serializers.CharField(required=False)
+
+
+class ConfigurationLine(Shown):
+    """The newest configuration of a cluster. It is changed by a new revision, never in place."""
+
+    cluster = serializers.UUIDField(source="cluster_id")
+    cluster_name = serializers.CharField(source="cluster.name")
+    cluster_state = serializers.CharField(source="cluster.state")
+    architecture = serializers.CharField(source="cluster.architecture")
+    architecture_version = serializers.CharField(source="cluster.architecture_version")
+    number = serializers.IntegerField()
+    author = serializers.CharField()
+    reason = serializers.CharField()
+    body = serializers.DictField()
+
+
+class RecordShown(Shown):
+    """All that is tracked of one participation."""
+
+    BESIDE = ("models", "framework", "software", "quotas", "storage", "configurations")
+
+    code = serializers.CharField()
+    cycle = serializers.CharField(source="cycle.code")
+    state = serializers.ChoiceField(choices=sorted(states.PARTICIPATION))
+    project = serializers.CharField()
+    models = ModelLine(many=True)
+    framework = FrameworkLine(many=True)
+    software = SoftwareLine(many=True)
+    quotas = QuotaLine(many=True)
+    storage = StorageLine(many=True)
+    configurations = ConfigurationLine(many=True)
+
+
+LINES: dict[str, type[Line]] = {
+    "models": ModelLine,
+    "framework": FrameworkLine,
+    "software": SoftwareLine,
+    "quotas": QuotaLine,
+}
+RECORDS = Listing(
+    "records",
+    RecordShown,
+    {"state": OneOf("state", states.PARTICIPATION), "cycle": Word("cycle__code"), "participation": Id("id")},
+    name="code",
+)
+
+
+def whole(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Participations with their blocks: seven queries for any number of them."""
+    ids = [row["id"] for row in rows]
+    blocks = {block: records.lines(block, ids, line.columns()) for block, line in LINES.items()}
+    blocks |= {"storage": records.storage(ids), "configurations": records.configurations(ids)}
+    return [row | {block: found.get(row["id"], []) for block, found in blocks.items()} for row in rows]
+
+
+@allow(roles.READ)
+@RECORDS.described
+@endpoint("GET")
+def all_records(request: Request) -> Response:
+    """The tracking record of each participation."""
+    return RECORDS.answer(request, Participation.objects.values(*RECORDS.columns()), whole)
+
+
+@allow(roles.READ)
+@extend_schema(responses=RecordShown)
+@endpoint("GET")
+def record(request: Request, pk: UUID) -> Response:
+    """The tracking record of one participation."""
+    return Response(RecordShown(whole([one(Participation.objects.all(), RecordShown, pk)])[0]).data)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the record whose lines people write: what they show, what they take, and who may."""
+
+    shown: type[Line]
+    form: type[AskedModel]
+    write: frozenset[str]
+
+    @property
+    def model(self) -> Any:
+        return self.shown.Meta.model  # type: ignore[attr-defined]
+
+    def answer(self, pk: UUID, status: int = 200) -> Response:
+        row = one(self.model.objects.all(), self.shown, pk)
+        return versioned(self.shown(row).data, row["version"], status=status)
+
+    def adding(self) -> Callable[..., Any]:
+        """The view that adds a line."""
+
+        @allow(self.write)
+        @extend_schema(request=self.form, responses={201: self.shown})
+        @endpoint("POST")
+        @repeatable(required=False)
+        def add(request: Request, participation: UUID) -> Response:
+            """Add a line to this part of the record."""
+            place = Participation.objects.filter(pk=participation).first()
+            if place is None:
+                raise Http404
+            sent = asked(self.form, request)
+            sent.pop("version", None)
+            line = self.model(tenant_id=place.tenant_id, participation=place, **sent)
+            return self.answer(add_record(block=line, by=request.actor).pk, status=201)
+
+        return add
+
+    def changing(self) -> Callable[..., Any]:
+        """The view that shows and changes a line."""
+
+        @allow(roles.READ, write=self.write)
+        @extend_schema(methods=["GET"], responses=self.shown)
+        @extend_schema(methods=["PATCH"], request=self.form, responses=self.shown)
+        @endpoint("GET", "PATCH")
+        def line(request: Request, participation: UUID, pk: UUID) -> Response:
+            """One line of this part of the record; change fields of it. The history keeps old and new."""
+            found = self.model.objects.filter(participation=participation, pk=pk).first()
+            if found is None:
+                raise Http404
+            if request.method == "PATCH":
+                sent = asked(self.form, request, partial=True)
+                version = based_on(request, sent)
+                sent.pop("version", None)
+                edit_record(block=found, changes=sent, version=version, by=request.actor)
+            return self.answer(pk)
+
+        return line
+
+
+EDITABLE = {
+    "models": Block(ModelLine, ModelAsked, roles.EDIT_RECORD),
+    "framework": Block(FrameworkLine, FrameworkAsked, roles.EDIT_RECORD),
+    "software": Block(SoftwareLine, SoftwareAsked, roles.EDIT_RECORD),
+    "quotas": Block(QuotaLine, QuotaAsked, roles.EDIT_QUOTAS),
+}

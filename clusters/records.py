@@ -1,0 +1,64 @@
+"""The tracking record of participations as a whole: what is trained, on which software, storage, quotas and configurations."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from clusters.models import Bucket, FileSystem, QuotaGrant, Revision
+from tenants.models import FrameworkUse, SoftwareVersion, TrainingModel
+
+Rows = dict[UUID, list[dict[str, Any]]]
+
+# block -> its rows and what they are ordered by; each is one query, however many participations are asked for
+BLOCKS: dict[str, tuple[type, str]] = {
+    "models": (TrainingModel, "code"),
+    "framework": (FrameworkUse, "name"),
+    "software": (SoftwareVersion, "component"),
+    "quotas": (QuotaGrant, "instance_type"),
+}
+
+
+def lines(block: str, participations: Iterable[UUID], columns: Iterable[str]) -> Rows:
+    """The lines of one block, by participation."""
+    model, order = BLOCKS[block]
+    rows = model.objects.filter(participation__in=participations).order_by(order, "pk")  # type: ignore[attr-defined]
+    return _gathered(rows.values("participation_id", *columns), "participation_id")
+
+
+def storage(participations: Iterable[UUID]) -> Rows:
+    """File systems and buckets of the clusters that are not deleted."""
+    wanted = list(participations)
+    found = _gathered(
+        _living(FileSystem.objects.all(), wanted)
+        .order_by("cluster__name", "mount")
+        .values(*SHARED, "kind", "deployment", "capacity_gib", "mbs_per_tib", "mount", "external_id", "engine_status"),
+        "cluster__participation_id",
+    )
+    buckets = _living(Bucket.objects.all(), wanted).order_by("cluster__name", "name").values(*SHARED, "name", "used_tib")
+    for participation, rows in _gathered(buckets, "cluster__participation_id").items():
+        found[participation] += [row | {"kind": "bucket"} for row in rows]
+    return found
+
+
+def configurations(participations: Iterable[UUID]) -> Rows:
+    """The newest configuration of each cluster that is not deleted."""
+    rows = _living(Revision.objects.all(), list(participations)).order_by("cluster_id", "-number").distinct("cluster_id")
+    more = ("number", "author", "reason", "body", "cluster__state", "cluster__architecture", "cluster__architecture_version")
+    return _gathered(rows.values(*SHARED, *more), "cluster__participation_id")
+
+
+SHARED = ("id", "tenant__slug", "created_at", "cluster_id", "cluster__name", "cluster__participation_id")
+
+
+def _living(rows: QuerySet, participations: list[UUID]) -> QuerySet:
+    return rows.filter(cluster__participation__in=participations).exclude(cluster__state="deleted")
+
+
+def _gathered(rows: Iterable[dict[str, Any]], key: str) -> Rows:
+    found: Rows = defaultdict(list)
+    for row in rows:
+        found[row[key]].append(row)
+    return found

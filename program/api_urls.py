@@ -1,0 +1,69 @@
+"""The API's address space: `<noun>/` is what the caller may see, `t/<tenant>/<noun>/` one tenant's, and only there is written."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from clusters.api import accounts, clusters, jobs, nodes, parts, quotas, records
+from program import api_docs
+from tenants import api as tenants
+
+# Asked with and without a tenant: the door decides what exists.
+READ = [
+    ("participations/", tenants.participations, "participations"),
+    ("participations/<uuid:pk>/", tenants.participation, "participation"),
+    ("entries/", tenants.entries, "entries"),
+    ("entries/<int:pk>/", tenants.entry, "entry"),
+    ("records/", records.all_records, "records"),
+    ("records/<uuid:pk>/", records.record, "record"),
+    ("clusters/<uuid:pk>/", clusters.cluster, "cluster"),
+    ("clusters/<uuid:pk>/revisions/", parts.revisions, "revisions"),
+    ("clusters/<uuid:pk>/revisions/<int:number>/", parts.revision, "revision"),
+    ("clusters/<uuid:pk>/parts/", parts.parts, "parts"),
+    ("clusters/<uuid:pk>/proofs/", parts.proofs, "proofs"),
+    ("nodes/", nodes.nodes, "nodes"),
+    ("nodes/<uuid:pk>/", nodes.node, "node"),
+    ("jobs/<uuid:pk>/", jobs.job, "job"),
+    ("jobs/<uuid:pk>/log/", jobs.log, "log"),
+    ("quotas/", quotas.quotas, "quotas"),
+    ("quotas/<uuid:pk>/", quotas.quota, "quota"),
+    ("service-quotas/", quotas.service_quotas, "service-quotas"),
+]
+
+# Lists that one tenant's address also writes to.
+EVERYWHERE = [
+    ("accounts/", accounts.accounts, "accounts"),
+    ("clusters/", clusters.clusters, "clusters"),
+    ("jobs/", jobs.jobs, "jobs"),
+]
+WRITE = [
+    ("accounts/", accounts.tenant_accounts, "accounts"),
+    ("clusters/", clusters.tenant_clusters, "clusters"),
+    ("clusters/check/", clusters.check, "cluster-check"),
+    ("clusters/<uuid:pk>/approve/", clusters.approve, "cluster-approve"),
+    ("clusters/<uuid:pk>/retire/", clusters.retire, "cluster-retire"),
+    ("clusters/<uuid:pk>/retry/", clusters.retry, "cluster-retry"),
+    ("jobs/", jobs.tenant_jobs, "jobs"),
+    ("jobs/<uuid:pk>/cancel/", jobs.cancel, "job-cancel"),
+]
+
+
+def _record_lines() -> list[URLPattern]:
+    found = []
+    for name, block in records.EDITABLE.items():
+        lines = f"t/<slug:tenant>/records/<uuid:participation>/{name}/"
+        found.append(path(lines, block.adding(), name=f"api-tenant-record-{name}"))
+        found.append(path(f"{lines}<uuid:pk>/", block.changing(), name=f"api-tenant-record-{name}-line"))
+    return found
+
+
+urlpatterns: list[URLPattern] = [
+    path("schema/", api_docs.schema, name="api-schema"),
+    path("docs/", api_docs.docs, name="api-docs"),
+    path("me/", tenants.me, name="api-me"),
+    path("tenants/", tenants.tenants, name="api-tenants"),
+    path("tenants/<slug:tenant>/", tenants.tenant, name="api-tenant"),
+    *(path(where, view, name=f"api-{name}") for where, view, name in [*READ, *EVERYWHERE]),
+    *(path(f"t/<slug:tenant>/{where}", view, name=f"api-tenant-{name}") for where, view, name in [*READ, *WRITE]),
+    *_record_lines(),
+]
