@@ -54,8 +54,8 @@ class Cloud:
         self.moto = moto_services.MotoServices()
         self.moto_changed: set[tuple[str, str, str]] = set()
         self.moment: float | None = None
-        moto_services.restore(self.store.blobs("moto/"))
         moto_services.install(self.addresses_taken)
+        moto_services.restore(self.store.blobs("moto/"))
         self.commit()
 
     def now(self) -> float:

@@ -21,6 +21,7 @@ from moto.backends import get_backend  # noqa: E402
 from moto.core.base_backend import BaseBackend  # noqa: E402
 from moto.ec2.models.subnets import Subnet  # noqa: E402
 from moto.iam.access_control import IAMPolicyStatement, PermissionResult  # noqa: E402
+from moto.iam.models import AWSManagedPolicy, IAMBackend  # noqa: E402
 from moto.moto_server.werkzeug_app import create_backend_app  # noqa: E402
 from werkzeug.test import run_wsgi_app  # noqa: E402
 
@@ -56,6 +57,18 @@ def install(addresses_taken: Callable[[str, str, str], int]) -> None:
         return moto_permits(self, *args, **kwargs)
 
     IAMPolicyStatement.is_action_permitted = permits  # type: ignore[method-assign]
+    # The provider's own policies are the same thousand in every account: one copy for all.
+    IAMBackend._init_aws_policies = lambda self: list(_policies(self).values())  # type: ignore[method-assign]
+
+
+_make_policies = IAMBackend._init_aws_policies
+_shared_policies: dict[str, Any] = {}
+
+
+def _policies(iam: IAMBackend) -> dict[str, Any]:
+    if not _shared_policies:
+        _shared_policies.update({policy.arn: policy for policy in _make_policies(iam)})
+    return _shared_policies
 
 
 class MotoServices:
@@ -84,18 +97,28 @@ class MotoServices:
 
 
 class _Pickler(pickle.Pickler):
-    """Other backends are named, not copied, and so is the root."""
+    """Backends, the root too, and the provider's policies are named, not copied."""
 
     def persistent_id(self, thing: Any) -> Any:
         if isinstance(thing, BaseBackend):
             return type(thing).__module__.split(".")[1], thing.account_id, thing.region_name
-        return None
+        return ("policy", thing.arn, "") if isinstance(thing, AWSManagedPolicy) else None
 
     def reducer_override(self, thing: Any) -> Any:
+        if not isinstance(thing, defaultdict):
+            return NotImplemented
         # moto keeps factories of default values as local functions, which do not pickle; the values do.
-        if isinstance(thing, defaultdict) and thing.default_factory not in (None, dict, list, set, int, str):
+        if thing.default_factory not in (None, dict, list, set, int, str):
             return _nested, (dict(thing),)
+        if type(thing) is not defaultdict:  # made with other arguments than pickle would give
+            return _bare, (type(thing), thing.default_factory), thing.__dict__, None, iter(thing.items())
         return NotImplemented
+
+
+def _bare(kind: Any, factory: Any) -> Any:
+    made = kind.__new__(kind)
+    made.default_factory = factory
+    return made
 
 
 def _nested(values: dict[Any, Any]) -> Any:
@@ -109,6 +132,8 @@ def _nested(values: dict[Any, Any]) -> Any:
 class _Unpickler(pickle.Unpickler):
     def persistent_load(self, name: Any) -> Any:
         service, account, region = name
+        if service == "policy":
+            return _shared_policies[account]
         return get_backend(service)[account][region]
 
 
@@ -125,6 +150,8 @@ def packed(service: str, account: str, region: str) -> dict[str, bytes]:
 
 def restore(blobs: list[tuple[str, bytes]]) -> None:
     """Put all kept backends back, before the first request."""
+    if any(name.startswith("moto/iam/") for name, _ in blobs):
+        get_backend("iam")["000000000000"]["aws"]  # the provider's policies are there when they are named
     for name, body in blobs:
         if name == BUCKET_OWNERS:
             get_backend("s3").bucket_accounts.update(pickle.loads(body))  # type: ignore[attr-defined]
