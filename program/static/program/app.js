@@ -5,7 +5,7 @@
   const root = document.documentElement;
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  // ---- theme
+  // theme
   function showTheme() {
     const chosen = root.dataset.theme || "system";
     for (const button of all("[data-theme-set]")) {
@@ -24,7 +24,7 @@
     showTheme();
   }
 
-  // ---- times: <time datetime="…" data-relative> says how long ago, its title the exact moment here and in UTC
+  // times: <time datetime="…" data-relative> says how long ago, its title the exact moment here and in UTC
   const lang = root.lang || undefined;
   const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "long" });
   const exact = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium" });
@@ -51,7 +51,7 @@
     }
   }
 
-  // ---- toasts: the words come from the page, so that they are in the person's language
+  // toasts: the words come from the page, so that they are in the person's language
   const region = () => document.getElementById("toasts");
   function toast(text, tone = "neutral", key = "") {
     const box = region();
@@ -105,7 +105,7 @@
   // The server may answer with `HX-Trigger: {"toast": {"text": "…", "tone": "good"}}`.
   document.addEventListener("toast", (event) => toast(event.detail.text, event.detail.tone));
 
-  // ---- polling: while nobody looks, once a minute is enough; coming back asks at once
+  // polling: while nobody looks, once a minute is enough; coming back asks at once
   const lastPoll = new WeakMap();
   document.addEventListener("htmx:beforeRequest", (event) => {
     const element = event.detail.elt;
@@ -120,7 +120,7 @@
     for (const element of all("[data-poll]")) window.htmx?.trigger(element, "refresh");
   });
 
-  // ---- a grid of nodes is one stop of the Tab key; arrows move inside
+  // a grid of nodes is one stop of the Tab key; arrows move inside
   function prepareGrids(within = document) {
     const grids = within.matches?.("[data-grid]") ? [within] : all("[data-grid]", within);
     for (const grid of grids) {
@@ -146,7 +146,7 @@
     next.focus();
   }
 
-  // ---- clicks
+  // clicks
   document.addEventListener("click", async (event) => {
     const target = event.target.closest("[data-dialog], [data-close], [data-copy], [data-theme-set], [data-dismiss], [data-print]");
     for (const menu of all("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
@@ -200,7 +200,7 @@
     if (event.target.form?.matches("[data-submit-on-change]")) event.target.form.requestSubmit();
   });
 
-  // ---- what htmx put into the page gets the same care
+  // what htmx put into the page gets the same care
   function prepare(within = document) {
     showTimes(within);
     prepareGrids(within);
