@@ -85,7 +85,7 @@ def _passed(shown: Mapping[str, Result], kind: str) -> bool:
 
 def _file_systems(known: Known, seen: Mapping[str, Seen]) -> tuple[Mapping[str, str] | None, Result | None]:
     outputs = seen["base"].outputs
-    wanted = [outputs[name] for name in ("LustreFileSystemId", "OpenZfsFileSystemId") if outputs.get(name)]
+    wanted = [outputs[name] for name in ("LustreId", "OpenZfsId") if outputs.get(name)]
     try:
         answer = aws.call(known.account, "fsx", "DescribeFileSystems", FileSystemIds=wanted)
     except ProviderError:

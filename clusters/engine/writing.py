@@ -195,8 +195,8 @@ def storage(cluster: Cluster, known: Known, seen: Mapping[str, Seen]) -> None:
         return
     wished = known.configuration.storage
     for kind, mount, output, size, rate in (
-        ("lustre", "/fsx", "LustreFileSystemId", wished.lustre.capacity_gib, wished.lustre.mbs_per_tib),
-        ("openzfs", "/home", "OpenZfsFileSystemId", wished.openzfs.capacity_gib if wished.openzfs else 0, None),
+        ("lustre", "/fsx", "LustreId", wished.lustre.capacity_gib, wished.lustre.mbs_per_tib),
+        ("openzfs", "/home", "OpenZfsId", wished.openzfs.capacity_gib if wished.openzfs else 0, None),
     ):
         if not size or not base.outputs.get(output):
             continue
