@@ -10,7 +10,7 @@ from support import actions, queries
 from support.models import Case, CaseNote
 from tenants.history.models import Entry
 from tenants.history.moves import IllegalMove
-from tenants.models import Assignment, ApiToken, Membership
+from tenants.models import ApiToken, Assignment, Membership
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
 

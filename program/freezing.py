@@ -1,0 +1,274 @@
+"""Freezing a review: the state of everything at a past moment, computed from history and never from current fields."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+
+from program import states
+from program.figures import Event, Figures, Item, agenda, figures
+from program.models import Review, ReviewItem
+from support.models import Case
+from tenants.history import timeline
+from tenants.history.models import Entry
+from tenants.history.seals import settled_until
+from tenants.models import Cycle, Participation, Tenant
+from tenants.wall.acting import acting_for, reading_everyone
+from tenants.web.problems import Refused
+
+CHUNK = 2_000
+
+
+def freeze(*, cycle: Cycle, cutoff: datetime, by: str, regular: bool = True) -> Review:
+    """Freeze the next review of a cycle as of `cutoff`, a past moment after the last review's.
+
+    Raises Refused when the moment lies ahead, has not settled, or was reviewed; or names the cases that do not add up.
+    """
+    office = Tenant.objects.get(is_office=True)
+    with acting_for(office, staff=True):
+        _alone(cycle)
+        frozen_at = settled_until()
+        _refuse_the_wrong_moment(cutoff, frozen_at)
+        last = Review.objects.filter(cycle=cycle).order_by("-cutoff_at").first()
+        if last and cutoff <= last.cutoff_at:
+            raise Refused(
+                "cutoff_before_last",
+                _("Review %(number)s already covers everything until %(last)s. Choose a later moment.")
+                % {"number": last.number, "last": _shown(last.cutoff_at)},
+                last=last.cutoff_at.isoformat(),
+                number=last.number,
+            )
+        with reading_everyone():
+            found = figures(_events(cycle, cutoff, frozen_at, last), lambda event: _was_counted(event, last))
+            _refuse_what_does_not_add_up(found, last)
+            items = agenda(found.open_cases, cutoff, _times(cycle, found), found.carried_cases)
+        review = _write(cycle, office, last, cutoff, frozen_at, found, items, by, regular)
+        _write_items(review, items)
+        timeline.record(
+            states.REVIEW_FROZEN,
+            about=review,
+            by=by,
+            number=review.number,
+            cutoff=cutoff.isoformat(),
+            open_now=found.open_now,
+            sha256=review.sha256,
+        )
+    return review
+
+
+def _alone(cycle: Cycle) -> None:
+    """Two freezes at once would count the same entries twice; the second is told so instead of waiting."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(hashtextextended(%s, 0))", [f"freeze {cycle.pk}"])
+        if not cursor.fetchone()[0]:
+            raise _frozen_meanwhile()
+
+
+def _frozen_meanwhile() -> Refused:
+    return Refused("frozen_meanwhile", _("Somebody else froze a review of this cycle at the same moment. Look at that one."))
+
+
+def _refuse_the_wrong_moment(cutoff: datetime, frozen_at: datetime) -> None:
+    if cutoff.tzinfo is None:
+        raise Refused("cutoff", _("Say the moment with its time zone."), status=422, field="cutoff")
+    margin = timedelta(seconds=settings.SETTLE_SECONDS)
+    if cutoff > frozen_at + margin:
+        raise Refused("cutoff_ahead", _("%(cutoff)s lies ahead; a review looks back.") % {"cutoff": _shown(cutoff)}, field="cutoff")
+    if cutoff > frozen_at:
+        ready = cutoff + margin
+        raise Refused(
+            "not_settled",
+            _("Entries up to %(cutoff)s may still arrive; it can be frozen from %(ready)s on.")
+            % {"cutoff": _shown(cutoff), "ready": _shown(ready)},
+            field="cutoff",
+            ready_at=ready.isoformat(),
+        )
+
+
+def _shown(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def _events(cycle: Cycle, cutoff: datetime, frozen_at: datetime, last: Review | None) -> list[Event]:
+    """Every counted entry about the cases that were open at the last review or have been heard of since."""
+    taking_part = list(Participation.objects.filter(cycle=cycle).values_list("pk", "tenant_id", "tenant__slug"))
+    if not taking_part:
+        raise Refused("empty_cycle", _("Nobody takes part in %(cycle)s yet: there is nothing to review.") % {"cycle": cycle})
+    slugs = {tenant: slug for _pk, tenant, slug in taking_part}
+    # A case of a tenant with no single participation belongs to every cycle the tenant takes part in.
+    ours = Q(participation__in=[pk for pk, _tenant, _slug in taking_part]) | Q(participation=None, tenant__in=list(slugs))
+    counted = Entry.objects.filter(ours, subject=Case.SUBJECT, occurred_at__lte=cutoff, recorded_at__lte=frozen_at)
+    if last is not None:
+        heard = counted.filter(Q(occurred_at__gt=last.cutoff_at) | Q(recorded_at__gt=last.frozen_at))
+        cases = set(heard.values_list("subject_id", flat=True).distinct())
+        cases |= {item["case"] for item in last.snapshot["items"]}
+        counted = counted.filter(subject_id__in=cases)
+    columns = ("id", "subject_id", "tenant_id", "kind", "occurred_at", "recorded_at", "facts")
+    return [
+        Event(pk, str(case), slugs[tenant], kind, at, recorded, facts)
+        for pk, case, tenant, kind, at, recorded, facts in counted.values_list(*columns).iterator(chunk_size=CHUNK)
+    ]
+
+
+def _was_counted(event: Event, last: Review | None) -> bool:
+    """Whether the last review counted this entry: what came in later counts now, whenever it happened."""
+    return last is not None and event.at <= last.cutoff_at and event.recorded_at <= last.frozen_at
+
+
+def _refuse_what_does_not_add_up(found: Figures, last: Review | None) -> None:
+    if last is not None and found.open_before != last.open_now:
+        raise Refused(
+            "balance",
+            _("Review %(number)s left %(then)s cases open; its own entries now tell of %(now)s.")
+            % {"number": last.number, "then": last.open_now, "now": found.open_before},
+        )
+    if not found.balanced:
+        broken = ", ".join(f"{case.tenant} {case.number or case.case}" for case in found.broken)
+        raise Refused(
+            "balance",
+            _("The history of %(cases)s does not add up: correct it, then freeze again.") % {"cases": broken},
+            cases=[vars(case) for case in found.broken],
+        )
+
+
+def _times(cycle: Cycle, found: Figures) -> dict[str, int]:
+    """On how many agendas of this cycle each open case was before."""
+    reviews = list(Review.objects.filter(cycle=cycle).values_list("pk", flat=True))
+    rows = ReviewItem.objects.filter(review_id__in=reviews, case__in=[then.case for then in found.open_cases])
+    return {str(row["case_id"]): row["times"] for row in rows.values("case_id").annotate(times=Count("id"))}
+
+
+def _write(
+    cycle: Cycle,
+    office: Tenant,
+    last: Review | None,
+    cutoff: datetime,
+    frozen_at: datetime,
+    found: Figures,
+    items: list[Item],
+    by: str,
+    regular: bool,
+) -> Review:
+    number = last.number + 1 if last else 1
+    frozen = snapshot(cycle, number, last, cutoff, frozen_at, found, items)
+    counts = ("open_before", "opened", "reopened", "resolved", "open_now", "carried", "mitigated")
+    try:
+        with transaction.atomic():
+            return Review.objects.create(
+                tenant=office,
+                cycle=cycle,
+                number=number,
+                regular=regular,
+                previous_cutoff_at=last.cutoff_at if last else None,
+                cutoff_at=cutoff,
+                frozen_at=frozen_at,
+                snapshot=frozen,
+                sha256=digest(frozen),
+                held_by=by,
+                **{name: getattr(found, name) for name in counts},
+            )
+    except IntegrityError as error:
+        raise _frozen_meanwhile() from error
+
+
+def snapshot(
+    cycle: Cycle,
+    number: int,
+    last: Review | None,
+    cutoff: datetime,
+    frozen_at: datetime,
+    found: Figures,
+    items: Iterable[Item],
+) -> dict[str, Any]:
+    """All that was frozen, as plain JSON."""
+    return {
+        "cycle": cycle.code,
+        "number": number,
+        "previous_cutoff": last.cutoff_at.isoformat() if last else None,
+        "cutoff": cutoff.isoformat(),
+        "frozen_at": frozen_at.isoformat(),
+        "balance": {
+            "open_before": found.open_before,
+            "opened": found.opened,
+            "reopened": found.reopened,
+            "resolved": found.resolved,
+            "open_now": found.open_now,
+            "carried": found.carried,
+            "mitigated": found.mitigated,
+        },
+        "items": [_item(item) for item in items],
+        "resolved": [
+            {
+                "case": then.case,
+                "tenant": then.tenant,
+                "number": then.number,
+                "title": then.title,
+                "cause": then.cause,
+                "lost_hours": then.lost_hours,
+            }
+            for then in found.resolved_cases
+        ],
+    }
+
+
+def _item(item: Item) -> dict[str, Any]:
+    then = item.then
+    return {
+        "case": then.case,
+        "tenant": then.tenant,
+        "number": then.number,
+        "title": then.title,
+        "type": then.type,
+        "group": item.group,
+        "state": then.state,
+        "severity": then.severity,
+        "opened": then.opened.isoformat() if then.opened else None,
+        "reopened": then.reopened.isoformat() if then.reopened else None,
+        "age_days": item.age,
+        "idle_days": item.idle,
+        "times_on_agenda": item.times,
+        "carried_over": item.carried,
+        "owner": then.owner,
+        "next_step": then.next_step,
+        "due": then.due.isoformat() if then.due else None,
+    }
+
+
+def digest(frozen: dict[str, Any]) -> str:
+    """SHA-256 over the one way to write a snapshot down: sorted keys, no blanks, UTF-8."""
+    return hashlib.sha256(
+        json.dumps(frozen, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    ).hexdigest()
+
+
+def _write_items(review: Review, items: list[Item]) -> None:
+    """Each participant's items are its own rows, written while acting for it."""
+    tenants = {tenant.slug: tenant for tenant in Tenant.objects.filter(slug__in={item.then.tenant for item in items})}
+    for slug, tenant in tenants.items():
+        with acting_for(tenant, staff=True):
+            ReviewItem.objects.bulk_create(
+                ReviewItem(
+                    tenant=tenant,
+                    review_id=review.pk,
+                    case_id=item.then.case,
+                    position=position,
+                    agenda_group=item.group,
+                    state_then=item.then.state,
+                    severity_then=item.then.severity,
+                    age_days=item.age,
+                    idle_days=item.idle,
+                    times_on_agenda=item.times,
+                    carried_over=item.carried,
+                    owner_id=item.then.owner,
+                    next_step=item.then.next_step,
+                    next_step_due=item.then.due,
+                )
+                for position, item in enumerate(items, start=1)
+                if item.then.tenant == slug
+            )
