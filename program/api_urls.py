@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from clusters.api import accounts, clusters, jobs, nodes, parts, quotas, records
+from program import api as program
 from program import api_docs
+from support import api as support
 from tenants import api as tenants
 
 # Asked with and without a tenant: the door decides what exists.
@@ -27,6 +29,10 @@ READ = [
     ("jobs/<uuid:pk>/log/", jobs.log, "log"),
     ("quotas/", quotas.quotas, "quotas"),
     ("quotas/<uuid:pk>/", quotas.quota, "quota"),
+    ("cases/<uuid:pk>/", support.case, "case"),
+    ("reviews/<uuid:pk>/", program.review, "review"),
+    ("minutes/", program.all_minutes, "minutes"),
+    ("minutes/<uuid:pk>/", program.minutes, "minutes-of"),
     ("service-quotas/", quotas.service_quotas, "service-quotas"),
 ]
 
@@ -35,6 +41,9 @@ EVERYWHERE = [
     ("accounts/", accounts.accounts, "accounts"),
     ("clusters/", clusters.clusters, "clusters"),
     ("jobs/", jobs.jobs, "jobs"),
+    ("reviews/", program.reviews, "reviews"),
+    ("cases/", support.cases, "cases"),
+    ("cases/<uuid:pk>/notes/", support.notes, "case-notes"),
 ]
 WRITE = [
     ("accounts/", accounts.tenant_accounts, "accounts"),
@@ -45,6 +54,12 @@ WRITE = [
     ("clusters/<uuid:pk>/retry/", clusters.retry, "cluster-retry"),
     ("jobs/", jobs.tenant_jobs, "jobs"),
     ("jobs/<uuid:pk>/cancel/", jobs.cancel, "job-cancel"),
+    ("cases/", support.tenant_cases, "cases"),
+    ("cases/<uuid:pk>/notes/", support.tenant_notes, "case-notes"),
+    *((f"cases/<uuid:pk>/{verb}/", view, f"case-{verb}") for verb, view in support.VERBS.items()),
+    ("reviews/", program.office_reviews, "reviews"),
+    *((f"reviews/<uuid:pk>/{step}/", view, f"review-{step}") for step, view in program.STEPS.items()),
+    ("reviews/<uuid:pk>/items/<uuid:item>/settle/", program.settle, "review-item-settle"),
 ]
 
 

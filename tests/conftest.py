@@ -47,6 +47,11 @@ def _seat(world: World, tenant: Tenant, role: str, key: str) -> Person:
 
 @pytest.fixture
 def world(db: Any) -> World:
+    return make_world()
+
+
+def make_world() -> World:
+    """The world itself, for fixtures that keep it longer than one test."""
     office = Tenant.objects.create(slug="programme", name="Programme office", is_office=True)
     hoshi = Tenant.objects.create(slug="hoshi", name="Hoshi Language Works")
     umi = Tenant.objects.create(slug="umi", name="Umi Vision")
