@@ -160,7 +160,7 @@ class Cloud:
                 raise AwsError("InternalFailure", message, 500) from None
         if call.service not in moto_services.SERVICES:
             raise AwsError("NotImplemented", f"The sandbox cloud does not play {call.service}:{call.operation}.", 400)
-        answer = self.moto.answer(call.service, call.operation, call.account, environ)
+        answer = self.moto.answer(call, environ)
         if not LOOKS.match(call.operation):
             self.moto_changed.add((call.service, call.account, call.region))
             call.effective = answer.status < 300
@@ -237,6 +237,6 @@ def environment(method: str, path: str, query: str, body: bytes, headers: dict[s
         key = name.upper().replace("-", "_")
         if key == "CONTENT_TYPE":
             environ["CONTENT_TYPE"] = value
-        elif key not in ("CONTENT_LENGTH", "TRANSFER_ENCODING", "X_MOTO_ACCOUNT_ID"):
+        elif key not in ("CONTENT_LENGTH", "TRANSFER_ENCODING"):
             environ[f"HTTP_{key}"] = value
     return environ

@@ -21,7 +21,7 @@ def groups(cloud: Cloud, account: str, region: str) -> dict[str, Streams]:
     for name, group in cloud.store.read(f"logs/{account}/{region}").get("groups", {}).items():
         found[name] = {stream: (lambda lines=lines: lines) for stream, lines in group["streams"].items()}
     for cluster in hyperpod.clusters(cloud, account, region).values():
-        if not cluster.on_eks and cluster.announced:
+        if cluster.jwt_key:
             found.setdefault(hyperpod.log_group(cluster.name), {}).update(jobs.streams(cloud, cluster))
         found.setdefault(f"/aws/sagemaker/Clusters/{cluster.name}/{cluster.id}", {}).update(_lifecycle(cloud, cluster))
     return found

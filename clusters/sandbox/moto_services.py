@@ -19,6 +19,7 @@ os.environ.setdefault("MOTO_S3_ALLOW_CROSSACCOUNT_ACCESS", "false")
 
 from moto.backends import get_backend  # noqa: E402
 from moto.core.base_backend import BaseBackend  # noqa: E402
+from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend  # noqa: E402
 from moto.ec2.models.subnets import Subnet  # noqa: E402
 from moto.iam.access_control import IAMPolicyStatement, PermissionResult  # noqa: E402
 from moto.iam.models import AWSManagedPolicy, IAMBackend  # noqa: E402
@@ -26,6 +27,7 @@ from moto.moto_server.werkzeug_app import create_backend_app  # noqa: E402
 from werkzeug.test import run_wsgi_app  # noqa: E402
 
 from clusters.sandbox.errors import AwsError  # noqa: E402
+from clusters.sandbox.services import Call  # noqa: E402
 from clusters.sandbox.wire import Answer  # noqa: E402
 
 SERVICES = ("ec2", "iam", "s3", "secretsmanager", "ssm")
@@ -77,8 +79,11 @@ class MotoServices:
     def __init__(self) -> None:
         self.apps: dict[str, Any] = {}
 
-    def answer(self, service: str, operation: str, account: str, environ: dict[str, Any]) -> Answer:
-        environ = {**environ, "HTTP_X_MOTO_ACCOUNT_ID": account}
+    def answer(self, call: Call, environ: dict[str, Any]) -> Answer:
+        service, operation = call.service, call.operation
+        _check(call)
+        # This header decides for moto; whoever sends one of his own is overruled.
+        environ = {**environ, "HTTP_X_MOTO_ACCOUNT_ID": call.account}
         environ.pop("HTTP_USER_AGENT", None)  # moto would read a Region from it
         environ["wsgi.input"].seek(0)
         if service not in self.apps:
@@ -94,6 +99,22 @@ class MotoServices:
             raise AwsError("InternalFailure", f"The sandbox cloud failed in {service}:{operation}.", 500) from None
         kept = {name: value for name, value in headers.items() if name.lower() not in ("content-length", "date")}
         return Answer(int(status.split()[0]), b"".join(body), kept)
+
+
+def _check(call: Call) -> None:
+    """What moto lets pass or words otherwise."""
+    wish = call.parameters
+    if (call.service, call.operation) == ("s3", "CreateBucket"):
+        owner = get_backend("s3").bucket_accounts.get(wish.get("Bucket"))  # type: ignore[attr-defined]
+        if owner is not None and owner[1] != call.account:
+            raise AwsError("BucketAlreadyExists", "The requested bucket name is not available.", 409)
+    if (call.service, call.operation) == ("ec2", "CreateSubnet"):
+        zones = RegionsAndZonesBackend.zones.get(call.region, [])
+        name, identity = wish.get("AvailabilityZone"), wish.get("AvailabilityZoneId")
+        if not any(name in (None, zone.name) and identity in (None, zone.zone_id) for zone in zones):
+            message = f"Value ({name or identity}) for parameter availabilityZone is invalid. Subnets can currently only be"
+            names = ", ".join(zone.name for zone in zones)
+            raise AwsError("InvalidParameterValue", f"{message} created in the following availability zones: {names}.", 400)
 
 
 class _Pickler(pickle.Pickler):

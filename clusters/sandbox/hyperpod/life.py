@@ -52,16 +52,16 @@ def catch_up(cloud: Cloud, account: str, region: str) -> None:
             cloud.store.change(name)
             _take_back(cloud, cluster)
             del found[cluster.name]
-        elif not cluster.announced and cluster.status(now) == "InService":
+        elif not cluster.on_eks and cluster.announced_at != cloud.address and cluster.status(now) == "InService":
+            # Also when the cloud was started again at another address.
             cloud.store.change(name)
-            if not cluster.on_eks:
-                _announce(cloud, cluster)
-            cluster.announced = True
+            _announce(cloud, cluster)
 
 
 def _announce(cloud: Cloud, cluster: Cluster) -> None:
     """What the lifecycle script on the controller leaves in the account: first the key, then the address."""
-    cluster.jwt_key = secrets.token_bytes(32)
+    cluster.announced_at = cloud.address
+    cluster.jwt_key = cluster.jwt_key or secrets.token_bytes(32)
     secret, text = secret_name(cluster.name), base64.b64encode(cluster.jwt_key).decode()
     token = secrets.token_hex(16)
     try:

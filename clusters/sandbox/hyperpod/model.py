@@ -70,7 +70,7 @@ class Cluster:
     updating: float = 0.0
     deleting: float | None = None
     jwt_key: bytes = b""
-    announced: bool = False
+    announced_at: str = ""
 
     @property
     def arn(self) -> str:
