@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+import structlog
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -16,6 +17,8 @@ from clusters.models import Cluster, ClusterAccess, FileSystem, Job, Node, Proof
 from clusters.providers import ProviderError, Seen, aws
 from tenants.history import timeline
 from tenants.work import due
+
+log = structlog.get_logger(__name__)
 
 Kind = Proof.Kind
 REQUIRED = {"slurm": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM, Kind.SMOKE_JOB), "eks": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM)}
@@ -88,7 +91,8 @@ def _file_systems(known: Known, seen: Mapping[str, Seen]) -> tuple[Mapping[str, 
     wanted = [outputs[name] for name in ("LustreId", "OpenZfsId") if outputs.get(name)]
     try:
         answer = aws.call(known.account, "fsx", "DescribeFileSystems", FileSystemIds=wanted)
-    except ProviderError:
+    except ProviderError as error:
+        log.warning("file_systems_not_seen", cluster=known.cluster.name, kind=error.kind, message=error.message)
         return None, None  # not shown; the next look asks again
     words = {system["FileSystemId"]: system.get("Lifecycle", "") for system in answer["FileSystems"]}
     told = ", ".join(f"{name} is {word}" for name, word in sorted(words.items()))
@@ -102,7 +106,8 @@ def _file_systems(known: Known, seen: Mapping[str, Seen]) -> tuple[Mapping[str, 
 def _endpoint(known: Known) -> Endpoint | None:
     try:
         return slurm_endpoint(known.account, known.rows["cluster"].name)
-    except ProviderError:
+    except ProviderError as error:
+        log.warning("endpoint_not_read", cluster=known.cluster.name, kind=error.kind, message=error.message)
         return None
 
 
