@@ -1,0 +1,406 @@
+"""What every provider adapter keeps: one list of statements, each run on each adapter against the sandbox cloud."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from clusters.architectures.configuration import Configuration, read_configuration
+from clusters.architectures.parts import Wiring, parts
+from clusters.providers import Account, Part, Provider, ProviderError, Seen, adapter
+from tests.contracts.conftest import Sandbox, let_in
+
+REGION, ZONE = "ap-northeast-1", "apne1-az4"
+TAGS = {
+    "cohort:installation": "contract",
+    "cohort:tenant": "hoshi",
+    "cohort:resource": "cluster-1",
+    "cohort:incarnation": "1",
+}
+_numbers = itertools.count(200_000_000_001)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What differs between the adapters: which part of the architecture, which calls, which faults."""
+
+    role: str
+    kind: str
+    service: str
+    creates: str
+    deletes: str
+    changed: dict[str, Any]  # of the configuration, for an update that the engine applies in place
+    shows: Callable[[Seen], Any]  # what of it a look tells
+    fails: str  # the switch that makes a creation fail
+    why: str  # words of the provider's own sentence then
+
+
+KINDS = {
+    "stack": Kind(
+        role="base",
+        kind="stack",
+        service="cloudformation",
+        creates="CreateStack",
+        deletes="DeleteStack",
+        changed={"storage": {"bucket": "the-participants-own", "bucket_exists": True}},
+        shows=lambda seen: seen.body["Parameters"]["MakeDataBucket"],
+        fails="resource_fails",
+        why="could not be created",
+    ),
+    "hyperpod": Kind(
+        role="cluster",
+        kind="hyperpod",
+        service="sagemaker",
+        creates="CreateCluster",
+        deletes="DeleteCluster",
+        changed={"workers": 2},
+        shows=lambda seen: seen.body["groups"]["workers"]["target"],
+        fails="no_capacity",
+        why="sufficient capacity",
+    ),
+}
+
+
+def configuration(workers: int = 1, **changes: Any) -> Configuration:
+    groups = [
+        {"name": "head", "instance_type": "m5.4xlarge", "count": 1, "role": "controller"},
+        {"name": "workers", "instance_type": "m5.8xlarge", "count": workers},
+    ]
+    told = {"architecture": "hyperpod-slurm", "region": REGION, "az_id": ZONE, "instance_groups": groups}
+    return read_configuration(told | changes)
+
+
+@dataclass
+class Bench:
+    """One adapter, one account of its own, and the part that is made there."""
+
+    cloud: Sandbox
+    account: Account
+    kind: Kind
+    names: dict[str, str]
+    outputs: dict[str, dict[str, str]]
+
+    @property
+    def adapter(self) -> Provider:
+        return adapter(self.kind.kind)
+
+    def part(self, role: str = "", token: str = "create-1", tags: dict[str, str] = TAGS, **changes: Any) -> Part:
+        role = role or self.kind.role
+        wish = configuration(**changes)
+        spec = next(each for each in parts(wish.made_of(), wish) if each.role == role)
+        body = spec.body(Wiring(self.account.account_id, self.account.role_arn, self.names, self.outputs))
+        return Part(spec.kind, self.names[role], token, tags, body)
+
+    def create(self, part: Part | None = None) -> str:
+        return self.adapter.create(self.account, part or self.part())
+
+    def look(self, part: Part | None = None) -> Seen:
+        # A look and a deletion know a part by name and tags alone.
+        return self.adapter.look(self.account, dataclasses.replace(part or self.part(), body={}))
+
+    def delete(self) -> None:
+        self.adapter.delete(self.account, dataclasses.replace(self.part(token="delete-1"), body={}))
+
+    def until(self, phase: str, minutes: float = 120) -> Seen:
+        for _ in range(int(minutes / 4)):
+            seen = self.look()
+            if seen.phase == phase:
+                return seen
+            self.cloud.later(4)
+        raise AssertionError(f"still {seen.phase}: {seen.status} {seen.reason}")
+
+    def made(self) -> int:
+        """How many creations had an effect in this account."""
+        calls = self.cloud.journal(self.kind.creates, self.account.account_id, effective=True)
+        return sum(self.names[self.kind.role] in call["parameters"].values() for call in calls)
+
+    def fault(self, fault: str, operation: str, times: int = 1) -> None:
+        self.cloud.fault(
+            fault,
+            service=self.kind.service,
+            operation=operation,
+            account=self.account.account_id,
+            times=times,
+        )
+
+
+@pytest.fixture(params=KINDS, ids=str)
+def bench(request: pytest.FixtureRequest, cloud: Sandbox) -> Bench:
+    kind, number = KINDS[request.param], str(next(_numbers))
+    names = {"base": f"cohort-{number}-base", "cluster": f"cohort-{number}"}
+    bench = Bench(cloud, let_in(cloud, number, REGION), kind, names, {})
+    if kind.role == "cluster":
+        site = dataclasses.replace(bench, kind=KINDS["stack"])
+        site.create()
+        bench.outputs["base"] = dict(site.until("ready").outputs)
+    return bench
+
+
+def raised(call: Callable[[], object]) -> ProviderError:
+    with pytest.raises(ProviderError) as told:
+        call()
+    return told.value
+
+
+def test_what_nobody_made_is_absent(bench):
+    seen = bench.look()
+    assert (seen.phase, seen.nodes, seen.outputs) == ("absent", (), {})
+
+
+def test_a_creation_is_busy_and_then_ready_with_its_identity_and_its_outputs(bench):
+    told = bench.create()
+    first = bench.look()
+    assert first.phase == "busy" and first.status
+    ready = bench.until("ready")
+    assert ready.external_id == first.external_id == told
+    assert ready.outputs
+    assert ready.ours
+    assert bench.made() == 1
+
+
+def test_to_create_twice_is_to_create_once(bench):
+    told = bench.create()
+    try:
+        again = bench.create()
+    except ProviderError as error:
+        assert error.kind == "unclear"
+    else:
+        assert again == told
+    assert bench.look().external_id == told
+    assert bench.made() == 1
+
+
+def test_another_creation_of_that_name_is_for_a_look_to_decide(bench):
+    bench.create()
+    assert raised(lambda: bench.create(bench.part(token="another"))).kind == "unclear"
+    assert bench.made() == 1
+
+
+def test_what_carries_the_tags_of_another_is_not_ours(bench):
+    bench.create()
+    assert bench.look().ours
+    for tags in (TAGS | {"cohort:incarnation": "2"}, TAGS | {"cohort:tenant": "umi"}, {}):
+        assert not bench.look(bench.part(tags=tags)).ours
+
+
+@pytest.mark.parametrize("fault", ["timeout_after_success", "error_after_success"])
+def test_a_creation_whose_answer_is_lost_is_unclear_and_found_by_looking(bench, fault):
+    bench.fault(fault, bench.kind.creates, times=2)
+    try:
+        bench.create()
+    except ProviderError as error:
+        assert error.kind == "unclear"
+    seen = bench.look()
+    assert seen.phase == "busy" and seen.ours
+    assert bench.made() == 1
+
+
+def test_a_throttled_creation_made_nothing(bench):
+    bench.fault("throttling", bench.kind.creates, times=2)
+    assert raised(bench.create).kind == "throttled"
+    assert bench.look().phase == "absent"
+    assert bench.made() == 0
+
+
+def test_credentials_that_expired_are_renewed_and_the_call_is_made(bench):
+    bench.look()
+    bench.fault("expired_token", bench.kind.creates)
+    bench.create()
+    assert bench.look().phase == "busy"
+    assert bench.made() == 1
+
+
+def test_a_role_that_does_not_know_our_id_is_denied_and_nothing_is_asked(bench):
+    stranger = dataclasses.replace(bench, account=dataclasses.replace(bench.account, external_id="somebody-elses"))
+    for act in (stranger.look, stranger.create, stranger.delete):
+        error = raised(act)
+        assert error.kind == "denied" and error.message
+    assert bench.made() == 0
+
+
+def test_lost_contact_is_no_absence(bench, monkeypatch):
+    bench.create()
+    bench.look()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    from clusters.providers import aws
+
+    aws._start_again()
+    assert raised(bench.look).kind == "unclear"
+
+
+@pytest.mark.parametrize("fault", ["throttling", "error_after_success"])
+def test_a_look_that_fails_says_so_and_tells_no_state(bench, fault):
+    bench.create()
+    describes = {"cloudformation": "DescribeStacks", "sagemaker": "DescribeCluster"}[bench.kind.service]
+    bench.fault(fault, describes, times=2)
+    assert raised(bench.look).kind == ("throttled" if fault == "throttling" else "unclear")
+    assert bench.look().phase == "busy"
+
+
+def test_a_look_never_writes(bench):
+    bench.create()
+    before = len(bench.cloud.ask(f"journal?account={bench.account.account_id}&effective=1")["calls"])
+    for _ in range(3):
+        bench.look()
+        bench.cloud.later(10)
+    calls = bench.cloud.ask(f"journal?account={bench.account.account_id}&effective=1")["calls"]
+    assert [call["operation"] for call in calls[before:] if call["operation"] != "AssumeRole"] == []
+
+
+def test_an_update_while_it_is_being_made_is_refused_for_now_and_not_lost(bench):
+    bench.create()
+    error = raised(lambda: bench.adapter.update(bench.account, bench.part(token="update-1", **bench.kind.changed)))
+    assert error.kind in ("throttled", "unclear")
+    assert bench.until("ready").ours
+
+
+def test_an_update_changes_what_was_wished_and_nothing_is_made_anew(bench):
+    bench.create()
+    before = bench.until("ready")
+    bench.adapter.update(bench.account, bench.part(token="update-1", **bench.kind.changed))
+    assert bench.look().phase == "busy"
+    after = bench.until("ready")
+    assert bench.kind.shows(before) != bench.kind.shows(after)
+    assert after.external_id == before.external_id
+    assert bench.made() == 1
+
+
+def test_an_update_that_is_already_so_is_no_error(bench):
+    bench.create()
+    bench.until("ready")
+    bench.adapter.update(bench.account, bench.part(token="update-1"))
+    assert bench.until("ready").ours
+
+
+def test_a_creation_that_fails_says_why_in_the_providers_words(bench):
+    bench.fault(bench.kind.fails, bench.kind.creates)
+    bench.create()
+    seen = bench.until("failed")
+    assert bench.kind.why in seen.reason
+    assert seen.ours
+
+
+def test_what_failed_can_be_deleted(bench):
+    bench.fault(bench.kind.fails, bench.kind.creates)
+    bench.create()
+    bench.until("failed")
+    bench.delete()
+    assert bench.until("absent").phase == "absent"
+
+
+def test_a_deletion_is_deleting_and_then_absent_and_may_be_repeated(bench):
+    bench.create()
+    bench.until("ready")
+    bench.delete()
+    assert bench.look().phase == "deleting"
+    try:
+        bench.delete()
+    except ProviderError as error:
+        assert error.kind == "throttled"
+    bench.until("absent")
+    bench.delete()
+    assert bench.look().phase == "absent"
+    assert len(bench.cloud.journal(bench.kind.deletes, bench.account.account_id, effective=True)) == 1
+
+
+def test_what_vanished_is_absent(bench):
+    bench.create()
+    bench.until("ready")
+    name = bench.names[bench.kind.role]
+    bench.cloud.fault("vanished", service=bench.kind.service, account=bench.account.account_id, match=name)
+    assert bench.look().phase == "absent"
+
+
+def test_two_accounts_may_use_one_name_and_do_not_see_each_other(bench):
+    bench.create()
+    number = str(next(_numbers))
+    other = dataclasses.replace(bench, account=let_in(bench.cloud, number, REGION))
+    assert other.look().phase == "absent"
+
+
+@pytest.mark.parametrize("bench", ["stack"], indirect=True)  # HyperPod's own come with Kubernetes only: below
+def test_events_keep_their_keys_and_are_told_once(bench):
+    bench.create()
+    bench.until("ready")
+    events = bench.look().events
+    assert events and len({event.key for event in events}) == len(events)
+    assert [event.at for event in events] == sorted(event.at for event in events)
+    assert [event.key for event in bench.look().events] == [event.key for event in events]
+    known = dataclasses.replace(bench.part(), body={"seen": events[-3].key})
+    assert [event.key for event in bench.adapter.look(bench.account, known).events] == [
+        event.key for event in events[-2:]
+    ]
+
+
+@pytest.fixture
+def slurm_cluster(cloud: Sandbox) -> Bench:
+    number = str(next(_numbers))
+    names = {"base": f"cohort-{number}-base", "cluster": f"cohort-{number}"}
+    bench = Bench(cloud, let_in(cloud, number, REGION), KINDS["stack"], names, {})
+    bench.create()
+    bench.outputs["base"] = dict(bench.until("ready").outputs)
+    return dataclasses.replace(bench, kind=KINDS["hyperpod"])
+
+
+def test_the_nodes_of_a_cluster_come_one_by_one_and_end_up_running(slurm_cluster):
+    slurm_cluster.create()
+    seen = slurm_cluster.until("ready")
+    assert sorted((node.group, node.instance_type, node.status) for node in seen.nodes) == [
+        ("head", "m5.4xlarge", "Running"),
+        ("workers", "m5.8xlarge", "Running"),
+    ]
+    assert all(node.instance_id.startswith("i-") for node in seen.nodes)
+
+
+def test_a_failed_node_is_told_with_its_reason_and_another_takes_its_seat(slurm_cluster):
+    slurm_cluster.create()
+    before = slurm_cluster.until("ready")
+    worker = next(node for node in before.nodes if node.group == "workers")
+    number = slurm_cluster.account.account_id
+    slurm_cluster.cloud.fault("node_failure", service="sagemaker", account=number, match=worker.instance_id)
+    failed = next(node for node in slurm_cluster.look().nodes if node.instance_id == worker.instance_id)
+    assert failed.status == "Failure" and failed.message
+    for _ in range(30):
+        workers = [node for node in slurm_cluster.look().nodes if node.group == "workers"]
+        if [node.status for node in workers] == ["Running"] and workers[0].instance_id != worker.instance_id:
+            return
+        slurm_cluster.cloud.later(4)
+    raise AssertionError(workers)
+
+
+def test_a_cluster_without_its_quota_is_refused_with_the_numbers(slurm_cluster):
+    error = raised(lambda: slurm_cluster.create(slurm_cluster.part(workers=9)))
+    assert (error.kind, error.code) == ("refused", "ResourceLimitExceeded")
+    assert "9" in error.message
+    assert slurm_cluster.look().phase == "absent"
+
+
+def test_a_kubernetes_cluster_comes_up_part_by_part_and_reports_its_events_once(cloud):
+    told = {
+        "architecture": "hyperpod-eks",
+        "region": "us-east-2",
+        "az_id": "use2-az3",
+        "instance_groups": [{"name": "workers", "instance_type": "m5.8xlarge", "count": 2}],
+    }
+    wish, number = read_configuration(told), str(next(_numbers))
+    account = let_in(cloud, number, "us-east-2")
+    names = {role: f"cohort-{number}-{role}" for role in ("base", "eks", "cluster")}
+    outputs: dict[str, dict[str, str]] = {}
+    for spec in parts(wish.made_of(), wish):
+        body = spec.body(Wiring(number, account.role_arn, names, outputs))
+        part = Part(spec.kind, names[spec.role], f"create-{spec.role}", TAGS, body)
+        adapter(spec.kind).create(account, part)
+        for _ in range(40):
+            seen = adapter(spec.kind).look(account, dataclasses.replace(part, body={}))
+            if seen.phase != "busy":
+                break
+            cloud.later(4)
+        assert seen.phase == "ready", (spec.role, seen)
+        outputs[spec.role] = dict(seen.outputs)
+    assert [node.status for node in seen.nodes] == ["Running", "Running"]
+    assert seen.events and len({event.key for event in seen.events}) == len(seen.events)
+    known = Part("hyperpod", names["cluster"], "t", TAGS, {"seen": seen.events[-2].key})
+    assert [event.key for event in adapter("hyperpod").look(account, known).events] == [seen.events[-1].key]
