@@ -1,0 +1,67 @@
+"""Asks a running portal by its API, and the sandbox cloud for its journal, as anybody outside would: over HTTP."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.tree import RunningTree
+
+Row = dict[str, Any]
+
+
+class Portal:
+    """One person's view of the portal, by a token."""
+
+    def __init__(self, tree: RunningTree, email: str) -> None:
+        self.url = tree.url
+        self.token = tree.manage("issue_token", email).strip().splitlines()[-1]
+
+    def rows(self, path: str, **query: Any) -> list[Row]:
+        """Every row of a list, over all its pages."""
+        found: list[Row] = []
+        url = f"{self.url}/api/v1/{path}" + (f"?{urlencode(query)}" if query else "")
+        while url:
+            page = _json(url, Authorization=f"Bearer {self.token}")
+            found += page["results"]
+            url = page["next"]
+        return found
+
+
+class Cloud:
+    """The sandbox cloud's own door for tests."""
+
+    def __init__(self, tree: RunningTree) -> None:
+        self.url = json.loads((tree.var / "environment.json").read_text())["AWS_ENDPOINT_URL"]
+
+    def journal(self, **filters: Any) -> list[Row]:
+        """The calls that it answered, oldest first."""
+        return list(_json(f"{self.url}/_sandbox/journal?{urlencode(filters)}")["calls"])
+
+    def post(self, what: str, wish: Any) -> Row:
+        return dict(_json(f"{self.url}/_sandbox/{what}", data=json.dumps(wish).encode()))
+
+    def created(self) -> list[tuple[str, str, str, str]]:
+        """(operation, account, Region, name) of every call that made a cluster or a stack."""
+        return [
+            (call["operation"], call["account"], call["region"], call["parameters"].get(key, ""))
+            for operation, key in (("CreateStack", "StackName"), ("CreateCluster", "ClusterName"))
+            for call in self.journal(operation=operation, effective=1)
+        ]
+
+
+def _json(url: str, data: bytes | None = None, **headers: str) -> Any:
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=20) as answer:
+        return json.load(answer)
+
+
+def wait_for(what: str, look: Callable[[], bool], seconds: float) -> None:
+    """Wait until something is so; fail with its name when the time is over."""
+    end = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < end, f"after {seconds:.0f} s still not: {what}"
+        time.sleep(0.5)

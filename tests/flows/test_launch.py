@@ -1,0 +1,129 @@
+"""The first launch, with every process running: the eight HyperPod clusters of the demo, and what an empty cloud gives."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from program.demo import launches, programme_file
+from tests.asking import Cloud, Portal, wait_for
+from tests.tree import RunningTree
+
+pytestmark = pytest.mark.tree
+
+MANAGER = "hana.pm@nfmp.example"
+FAST = {"SANDBOX_SPEED": "1200", "BELL_SECONDS": "1"}
+TOLD = programme_file.read()
+CLUSTERS = {cluster["name"]: (row, cluster) for row, cluster in launches.launchable(TOLD)}
+
+
+def _states(portal: Portal) -> dict[str, str]:
+    return {row["name"]: row["state"] for row in portal.rows("clusters/")}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTree]:
+    running = RunningTree(tmp_path_factory.mktemp("launch") / "var", DEMO="1", **FAST)
+    try:
+        yield running.wait_until_ready(180)
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="module")
+def portal(tree: RunningTree) -> Portal:
+    """The programme manager's view, once all is up."""
+    manager = Portal(tree, MANAGER)
+    wait_for("eight clusters ready", lambda: list(_states(manager).values()) == ["ready"] * 8, 240)
+    return manager
+
+
+def test_the_portal_answers(tree: RunningTree) -> None:
+    for path in ("/healthz", "/readyz", "/"):
+        with urllib.request.urlopen(tree.url + path, timeout=20) as answer:
+            assert answer.status == 200, path
+
+
+def test_every_node_of_the_eight_clusters_runs(portal: Portal) -> None:
+    assert _states(portal) == dict.fromkeys(CLUSTERS, "ready")
+    nodes = portal.rows("nodes/")
+    assert {node["state"] for node in nodes} == {"running"}
+    counts = Counter(node["instance_type"] for node in nodes)
+    assert (counts["p5.48xlarge"], counts["trn1.32xlarge"]) == (100, 8)
+
+
+def test_each_cluster_is_in_its_participants_account(tree: RunningTree, portal: Portal) -> None:
+    made = [call for call in Cloud(tree).created() if call[0] == "CreateCluster"]
+    found = {re.sub(r"-[a-z0-9]{10}$", "", name): (account, region) for _, account, region, name in made}
+    assert found == {name: (row["provider_account"], cluster["region"]) for name, (row, cluster) in CLUSTERS.items()}
+    assert len(made) == 8
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_every_step_is_in_the_participants_history(name: str, portal: Portal) -> None:
+    row, cluster = CLUSTERS[name]
+    [found] = [each for each in portal.rows(f"t/{row['slug']}/clusters/") if each["name"] == name]
+    entries = sorted(portal.rows(f"t/{row['slug']}/entries/", cluster=found["id"]), key=lambda entry: entry["id"])
+    kinds = [entry["kind"] for entry in entries]
+    steps = ["cluster.requested", "cluster.approved", "cluster.creating", "cluster.ready"]
+    assert [kind for kind in kinds if kind in steps] == steps
+    parts = 3 if cluster["orchestrator"] == "hyperpod-eks" else 2
+    assert kinds.count("part.creating") == kinds.count("part.exists") == parts
+    assert "nodes.running" in kinds and "cluster.proof" in kinds
+    asked, approved = (next(entry for entry in entries if entry["kind"] == kind) for kind in steps[:2])
+    assert asked["actor"] != approved["actor"]
+
+
+def test_a_participant_sees_its_own_clusters_only(tree: RunningTree, portal: Portal) -> None:
+    assert set(_states(Portal(tree, "iona@kestrivane.example"))) == {"kest-eo", "kest-trn"}
+    assert _states(Portal(tree, "bea@dovemoor.example")) == {}
+
+
+def _told(portal: Portal) -> Counter[str]:
+    """What people did, by kind; the engine may go on while we look."""
+    return Counter(entry["kind"] for entry in portal.rows("entries/") if entry["actor"] != "engine")
+
+
+def test_loading_the_demo_again_changes_nothing(tree: RunningTree, portal: Portal) -> None:
+    before, made = _told(portal), Cloud(tree).created()
+    tree.manage("demo", "--wait")
+    assert _told(portal) - Counter({"token.issued": 1}) == before - Counter({"token.issued": 1})
+    assert Cloud(tree).created() == made
+
+
+def test_a_second_start_goes_on_from_where_it_was(tree: RunningTree, portal: Portal) -> None:
+    before, made = _told(portal), Cloud(tree).created()
+    assert tree.stop() == 0
+    again = RunningTree(tree.var, tree.port, DEMO="1", **FAST)
+    try:
+        again.wait_until_ready(120)
+        assert _states(portal) == dict.fromkeys(CLUSTERS, "ready")
+        assert _told(portal) == before
+        assert Cloud(again).created() == made
+    finally:
+        again.stop()
+
+
+def test_in_a_cloud_that_gives_nothing_no_cluster_becomes_ready(tmp_path_factory: pytest.TempPathFactory) -> None:
+    running = RunningTree(tmp_path_factory.mktemp("empty") / "var", **FAST)
+    try:
+        cloud = Cloud(running.wait_until_ready(120))
+        cloud.post("faults", {"fault": "no_capacity", "operation": "CreateCluster", "times": 100_000})
+        running.manage("demo", seconds=180)
+        portal, seen = Portal(running, MANAGER), set()
+
+        def all_failed() -> bool:
+            seen.update(_states(portal).values())
+            return list(_states(portal).values()) == ["failed"] * 8
+
+        wait_for("every cluster told that it failed", all_failed, 240)
+        assert "ready" not in seen
+        assert {node["state"] for node in portal.rows("nodes/")} <= {"pending", "gone"}
+        failed = list(portal.rows("entries/", kind="cluster.failed"))
+        assert len(failed) == 8 and all("sufficient capacity" in entry["facts"]["why"] for entry in failed)
+    finally:
+        running.stop()
