@@ -109,6 +109,7 @@ MIDDLEWARE = [
     "program.logs.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "program.security_headers.SecurityHeadersMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -202,7 +203,6 @@ LOCALE_PATHS = [BASE_DIR / "program" / "locale"]
 # --- files
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env("STATIC_ROOT", str(BASE_DIR / "static-collected")))
-STATICFILES_DIRS = [BASE_DIR / "program" / "static"]
 MEDIA_ROOT = VAR / "files"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -27,7 +27,9 @@ class Part:
 
 
 PARTS = (
-    Part("chromium", "Chromium", lambda: None if chromium() else "there is no Chromium here (apt-get install chromium)"),
+    Part(
+        "chromium", "Chromium", lambda: None if chromium() else "there is no Chromium here (apt-get install chromium)"
+    ),
     Part(
         "slurm",
         "Slurm",

@@ -107,7 +107,9 @@ def installed(wanted):
 def make_venv():
     """A new environment, unless a sound one is there."""
     unfinished = os.path.exists(mark("unfinished"))
-    sound = os.path.exists(PYTHON) and os.path.isdir(site_packages()) and subprocess.call([PYTHON, "-c", "import pip"]) == 0
+    sound = (
+        os.path.exists(PYTHON) and os.path.isdir(site_packages()) and subprocess.call([PYTHON, "-c", "import pip"]) == 0
+    )
     if sound and not unfinished:
         return
     if unfinished:
@@ -181,7 +183,9 @@ def install_chromium():
     say("installing Chromium for the browser tests, once")
     quiet = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     for words in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
-        done = subprocess.run(["apt-get", "-q"] + words, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        done = subprocess.run(
+            ["apt-get", "-q"] + words, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
         if done.returncode:
             say("apt-get %s failed: %s" % (words[0], done.stdout.decode(errors="replace").strip()[-300:]))
             return

@@ -123,7 +123,9 @@ def _take(state: Path) -> Any:
     try:
         lock = environment.taken(state)
     except OSError as problem:
-        raise CannotStart(f"The folder {state} cannot be written: {problem.strerror}. Set VAR to another one.") from None
+        raise CannotStart(
+            f"The folder {state} cannot be written: {problem.strerror}. Set VAR to another one."
+        ) from None
     if lock is None:
         other = environment.remembered(state)
         raise CannotStart(
