@@ -2,7 +2,9 @@
 
 import base64
 import binascii
+import ipaddress
 import json
+from urllib.parse import urlsplit
 
 from clusters.launchers import Endpoint
 from clusters.providers import Account, ProviderError, aws
@@ -30,11 +32,25 @@ def slurm_endpoint(account: Account, cluster_name: str) -> Endpoint | None:
     return _endpoint(parameter["Parameter"]["Value"], secret["SecretString"])
 
 
+def _address(url: str) -> str:
+    """The participant's account says where we connect to, so it must not be a place that only we can reach."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise ValueError("no address of a REST server")
+    try:
+        host = ipaddress.ip_address(parts.hostname)
+    except ValueError:
+        return url.rstrip("/")  # a name
+    if host.is_link_local or host.is_multicast or host.is_unspecified:
+        raise ValueError("not an address of a cluster")
+    return url.rstrip("/")
+
+
 def _endpoint(told: str, secret: str) -> Endpoint:
     try:
         fields = json.loads(told)
         return Endpoint(
-            url=fields["url"].rstrip("/"),
+            url=_address(fields["url"]),
             versions=tuple(fields["versions"]),
             user=fields["user"],
             jwt_key=base64.b64decode(secret, validate=True),

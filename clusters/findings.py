@@ -68,6 +68,7 @@ WHO: Mapping[str, str] = {
 UNITS: Mapping[str, str] = {
     "instances": gettext_noop("instances"),
     "addresses": gettext_noop("addresses"),
+    "GB": gettext_noop("GB"),
     "GiB": gettext_noop("GiB"),
     "MB/s": gettext_noop("MB/s"),
     "MB/s per TiB": gettext_noop("MB/s per TiB"),
@@ -145,6 +146,9 @@ SENTENCES: Mapping[str, str] = {
         "You asked for %(asked)s %(unit)s; how many the quota allows across all clusters in %(region)s "
         "is not known yet."
     ),
+    "disk_quota_exceeded": gettext_noop(
+        "Each instance comes with a disk of %(asked)s %(unit)s; the quota of this account in %(region)s allows %(allowed)s."
+    ),
     "plan": gettext_noop("The training plan %(plan)s covers the %(asked)s %(type)s of the group %(group)s."),
     "plan_missing": gettext_noop("The training plan %(plan)s is not known in this account and Region."),
     "plan_type": gettext_noop("The training plan %(plan)s is for %(allowed)s; the group %(group)s asks for %(asked)s."),
@@ -195,7 +199,7 @@ ADVICE: Mapping[str, str] = {
     "region_not_offered": gettext_noop("Choose one of %(allowed)s."),
     "zone_elsewhere": gettext_noop("Choose one of %(allowed)s."),
     "name_pattern": gettext_noop(
-        "Use at most %(allowed)s lower-case letters, digits and dashes; begin and end with a letter or a digit."
+        "Use at most %(allowed)s lower-case letters, digits and dashes; begin with a letter, end with no dash."
     ),
     "type_unknown": gettext_noop("Did you mean %(suggestion)s?"),
     "type_not_hyperpod": gettext_noop("Choose another instance type."),
@@ -208,6 +212,7 @@ ADVICE: Mapping[str, str] = {
     "cluster_quota_unknown": gettext_noop("Let %(who)s record the quota “%(quota)s”."),
     "total_quota_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),
     "total_quota_unknown": gettext_noop("Let %(who)s record the quota “%(quota)s”."),
+    "disk_quota_exceeded": gettext_noop("Let %(who)s have the quota “%(quota)s” raised."),
     "plan_missing": gettext_noop("Check the name, or let %(who)s record the plan."),
     "plan_type": gettext_noop("Choose a plan for this instance type."),
     "plan_zone": gettext_noop("Choose the plan's zone, or another plan."),

@@ -12,6 +12,7 @@ from clusters.architectures.configuration import (
     Group,
     read_configuration,
 )
+from clusters.architectures.parts import ROOT_GIB
 from clusters.facts import Facts
 from clusters.findings import Finding, Level, Refusals
 
@@ -27,7 +28,7 @@ __all__ = [
     "refused",
 ]
 
-NAME = re.compile(r"[a-z0-9](-*[a-z0-9])*")
+NAME = re.compile(r"[a-z](-*[a-z0-9])*")  # HyperPod takes a digit in front, CloudFormation does not
 NAME_LENGTH = 63
 RESERVED_ADDRESSES = 5  # AWS keeps so many of every subnet
 ENDS_SOON = timedelta(days=14)
@@ -91,6 +92,7 @@ def preflight(
         _types(configuration, facts),
         _type_quotas(configuration, quotas, usage),
         _cluster_quotas(configuration, quotas, usage),
+        _disk_quota(configuration, quotas),
         _plans(configuration, facts, reservations, now),
         _addresses(configuration, facts, network),
         _storage(configuration, quotas),
@@ -177,6 +179,15 @@ def _against(
     if asked + used > allowed:
         return Finding(f"{code}_exceeded", "refused", path, asked, allowed, "instances", "account_team", values=values)
     return Finding(code, "ok", path, asked, allowed, "instances", "account_team", values=values)
+
+
+def _disk_quota(wish: Configuration, quotas: Quotas) -> Iterator[Finding]:
+    allowed = quotas.get("sagemaker", known_facts.DISK)
+    if allowed is not None and allowed < ROOT_GIB:
+        values = {"region": wish.region, "quota": known_facts.DISK}
+        yield Finding(
+            "disk_quota_exceeded", "refused", "instance_groups", ROOT_GIB, allowed, "GB", "account_team", values=values
+        )
 
 
 def _plans(wish: Configuration, facts: Facts, plans: Sequence[Plan], now: datetime) -> Iterator[Finding]:

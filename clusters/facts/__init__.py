@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent
 
 PER_CLUSTER = "Maximum number instances allowed per SageMaker HyperPod cluster"
 ACROSS_CLUSTERS = "Total number of instances allowed across SageMaker HyperPod clusters"
+DISK = "Maximum size of EBS volume in GB for a SageMaker HyperPod cluster instance"
 LUSTRE_CAPACITY = "Lustre Persistent_2 storage capacity"
 
 

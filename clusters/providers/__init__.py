@@ -96,4 +96,5 @@ def adapter(kind: str) -> Provider:
     """The adapter of a kind of part: `stack` or `hyperpod`."""
     from clusters.providers import hyperpod, stacks
 
-    return {"stack": stacks.Stacks(), "hyperpod": hyperpod.HyperPod()}[kind]
+    adapters: dict[str, Provider] = {"stack": stacks.Stacks(), "hyperpod": hyperpod.HyperPod()}
+    return adapters[kind]

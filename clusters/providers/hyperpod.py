@@ -68,9 +68,7 @@ class HyperPod:
     def create(self, account: Account, part: Part) -> str:
         tags = [{"Key": key, "Value": value} for key, value in part.tags.items()]
         request = {"ClusterName": part.name, "Tags": tags, **part.body["request"]}
-        wrong = request_check.problems("sagemaker", "CreateCluster", request)
-        if wrong:
-            raise ProviderError("refused", " ".join(wrong), code="InvalidRequest")
+        _check("CreateCluster", request)
         _upload(account, part)
         try:
             answer = aws.call(account, "sagemaker", "CreateCluster", **request)
@@ -86,6 +84,7 @@ class HyperPod:
         for field in ("NodeRecovery", "InstanceGroupsToDelete"):
             if field in wished:
                 request[field] = wished[field]
+        _check("UpdateCluster", request)
         _upload(account, part)
         try:
             aws.call(account, "sagemaker", "UpdateCluster", **request)
@@ -111,6 +110,13 @@ class HyperPod:
                 break
             found.append(_event(event))
         return tuple(reversed(found))
+
+
+def _check(operation: str, request: Mapping[str, Any]) -> None:
+    """Before anything is sent: botocore would let through what HyperPod refuses."""
+    wrong = request_check.problems("sagemaker", operation, request)
+    if wrong:
+        raise ProviderError("refused", " ".join(wrong), code="InvalidRequest")
 
 
 def _upload(account: Account, part: Part) -> None:

@@ -11,6 +11,7 @@ import pytest
 from clusters import architectures
 from clusters.architectures.configuration import VPC_CIDR, read_configuration
 from clusters.architectures.parts import MissingOutput, Wiring, parts
+from clusters.architectures.words import SHOWN
 from clusters.facts import load
 from clusters.findings import ADVICE, SENTENCES, Refusals
 from tests.clusters.wishes import DEMO, document, wish
@@ -276,6 +277,21 @@ def test_a_missing_output_is_named():
     with pytest.raises(MissingOutput) as missing:
         spec.body(Wiring("000000000001", "", {"base": "b", "cluster": "c"}, {"base": {"VpcId": "vpc-1"}}))
     assert missing.value.name == "LifecycleBucketName" or missing.value.name == "LustreDnsName"
+
+
+@pytest.mark.parametrize("architecture", SHELF, ids=lambda each: each.slug)
+def test_what_the_catalogue_shows_can_be_translated(architecture):
+    provenance = architecture.provenance
+    shown = {
+        architecture.title,
+        architecture.summary,
+        provenance["network"],
+        provenance["proven"],
+        *provenance["limits"],
+    }
+    shown |= {parameter.help for parameter in architecture.parameters.values()}
+    shown |= {change["text"] for change in architecture.changelog}
+    assert shown <= set(SHOWN)
 
 
 def test_every_advice_belongs_to_a_sentence():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from clusters import facts
-from clusters.facts import ACROSS_CLUSTERS, LUSTRE_CAPACITY, PER_CLUSTER, cluster_usage
+from clusters.facts import ACROSS_CLUSTERS, DISK, LUSTRE_CAPACITY, PER_CLUSTER, cluster_usage
 from clusters.findings import SENTENCES
 from clusters.preflight import Network, Plan, Quotas, preflight, refused
 from tests.clusters.wishes import DEMO, document, wish
@@ -259,6 +259,7 @@ def test_a_subnet_that_is_there_counts_what_is_free_in_it():
         ("a" * 64, False),
         ("Aster", False),
         ("under_score", False),
+        ("405-voyage", False),
         ("-a", False),
         ("a-", False),
         ("a b", False),
@@ -269,6 +270,11 @@ def test_a_subnet_that_is_there_counts_what_is_free_in_it():
 )
 def test_a_name_is_one_that_hyperpod_takes(name, good):
     assert [each.level for each in check(name=name) if each.field == "name"] == ["ok" if good else "refused"]
+
+
+@pytest.mark.parametrize(("gb", "found"), [(499, [("disk_quota_exceeded", "refused")]), (500, []), (1024, [])])
+def test_the_disk_of_an_instance_must_fit_its_quota(gb, found):
+    assert problems(check(quota=quotas(sagemaker={DISK: gb}))) == found
 
 
 def test_more_lustre_than_the_quota_warns():

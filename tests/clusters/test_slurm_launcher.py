@@ -361,6 +361,27 @@ def test_a_parameter_and_a_secret_make_an_endpoint():
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254",
+        "http://[fe80::1]:6820",
+        "http://0.0.0.0:6820",
+        "file:///etc/passwd",
+        "gopher://10.0.0.9",
+        "http://user:word@10.0.0.9",
+        "http:///slurm",
+        "http://10.0.0.9/?a=b",
+        "",
+    ],
+)
+def test_an_account_cannot_send_us_to_where_only_we_can_go(url):
+    told = json.dumps({"url": url, "versions": ["v0.0.40"], "user": "u", "log_group": "g"})
+    with pytest.raises(ProviderError) as error:
+        access._endpoint(told, base64.b64encode(KEY).decode())
+    assert (error.value.kind, error.value.code) == ("refused", "UnreadableEndpoint")
+
+
+@pytest.mark.parametrize(
     ("told", "secret"),
     [("not json", "aw=="), ("{}", "aw=="), ("[]", "aw=="), ('{"url": 1}', "aw=="), ('{"url": "u"}', "not base64!")],
 )

@@ -94,7 +94,7 @@ def let_in(sandbox: Sandbox, number: str, region: str) -> Account:
         aws_access_key_id=f"AKIAOWNER{number}",
         aws_secret_access_key="owner",
     )
-    document = lambda statement: json.dumps({"Version": "2012-10-17", "Statement": [statement]})  # noqa: E731
+    document = lambda statement: json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     try:
         owner.create_role(RoleName=role, AssumeRolePolicyDocument=document(trust))
     except owner.exceptions.EntityAlreadyExistsException:
