@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -118,6 +119,7 @@ class Outcome:
     """What became of the one call."""
 
     call: Call
+    before: tuple[str, Any] = ("", None)  # the last call and its time before this one
     external_id: str = ""
     digest: str = ""
     error: ProviderError | None = None
@@ -140,18 +142,19 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
             raise due.LostLease(f"{held.kind} {held.ref}")
         ExternalObject.objects.filter(pk=row.pk).update(last_call=call.verb, last_call_at=Now(), token=part.token, absences=0)
         Cluster.objects.filter(pk=known.cluster.pk, first_call_at=None).update(first_call_at=Now())
+    before = (row.last_call, row.last_call_at)
     provider = adapter(row.kind)
     try:
         if call.verb == "create":
-            return Outcome(call, provider.create(known.account, part), digest=known.wished_digest(call.role))
+            return Outcome(call, before, provider.create(known.account, part), digest=known.wished_digest(call.role))
         if call.verb == "update":
             provider.update(known.account, part)
-            return Outcome(call, digest=known.wished_digest(call.role))
+            return Outcome(call, before, digest=known.wished_digest(call.role))
         provider.delete(known.account, part)
-        return Outcome(call)
+        return Outcome(call, before)
     except ProviderError as error:
         log.warning("call_failed", verb=call.verb, part=row.name, kind=error.kind, code=error.code, message=error.message)
-        return Outcome(call, error=error)
+        return Outcome(call, before, error=error)
 
 
 def _write(

@@ -88,6 +88,10 @@ def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
     if error is not None:
         if error.kind == "unclear" and verb == "create":
             _advance(row, "creating", None)  # it may exist: from now on it is looked for, never created blindly
+        if error.kind != "unclear":
+            # Nothing was done, so nothing has to be waited for before it is asked again.
+            last_call, last_call_at = outcome.before
+            ExternalObject.objects.filter(pk=row.pk).update(last_call=last_call, last_call_at=last_call_at)
         if error.kind == "refused" and row.refused_since is None:
             ExternalObject.objects.filter(pk=row.pk).update(refused_since=Now(), reason=error.message)
         return

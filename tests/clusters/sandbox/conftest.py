@@ -16,6 +16,7 @@ PLANNED = range(290, 296)  # accounts that hold a training plan
 def programme() -> dict[str, Any]:
     quotas = [
         {"service": "sagemaker", "name": "ml.p5.48xlarge for cluster usage", "unit": "instances", "value": 16},
+        {"service": "sagemaker", "name": "ml.m5.4xlarge for cluster usage", "unit": "instances", "value": 4},
         {"service": "sagemaker", "name": "ml.trn1.32xlarge for cluster usage", "unit": "instances", "value": 4},
         {"service": "sagemaker", "name": "ml.p5en.48xlarge for cluster usage", "unit": "instances", "value": 40},
         {

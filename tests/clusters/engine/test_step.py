@@ -1,0 +1,194 @@
+"""A cluster's life, one step at a time, in fair weather and in foul."""
+
+import pytest
+
+from clusters import actions
+from clusters.models import ExternalObject, NodeInstance, Proof, ServiceQuota
+from tenants.history.models import Entry
+from tenants.wall.acting import acting_for
+from tenants.web.problems import Refused
+from tenants.work.due import LostLease
+
+
+def test_an_account_tells_its_quotas_and_the_history_says_so(bench):
+    bench.step("account")
+    quotas = {quota.name: int(quota.value) for quota in bench.rows(ServiceQuota)}
+    assert quotas["ml.p5.48xlarge for cluster usage"] == 16
+    assert bench.kinds("account.") == ["account.added", "account.read"]
+
+
+def test_a_request_over_the_quota_names_asked_allowed_unit_and_who(bench):
+    bench.step("account")
+    with pytest.raises(Refused) as refused:
+        bench.request(count=17)
+    finding = next(each for each in refused.value.facts["findings"] if each["code"] == "type_quota_exceeded")
+    assert (finding["asked"], finding["allowed"], finding["unit"], finding["who"]) == (17, 16, "instances", "account_team")
+
+
+def test_two_requests_share_one_quota(bench):
+    bench.step("account")
+    bench.request("one", count=10)
+    with pytest.raises(Refused, match="6 are left"):
+        bench.request("two", count=7)
+
+
+def test_a_person_does_not_approve_what_they_asked_for(bench):
+    cluster = bench.request()
+    asker = bench.world.person("platform_engineer")
+    with acting_for(bench.tenant), pytest.raises(Refused) as refused:
+        actions.approve_cluster(cluster=cluster, person=asker, by=asker.actor)
+    assert refused.value.code == "own_request"
+
+
+def test_from_approval_to_ready(bench):
+    cluster = bench.approved()
+    assert bench.look(cluster).state == "creating"
+    assert bench.part("base").state == "creating" and bench.part("cluster").state == "intended"
+    bench.until(cluster, "ready")
+    proofs = {proof.kind: proof.passed for proof in bench.rows(Proof)}
+    assert proofs == {"nodes_running": True, "file_system": True, "smoke_job": True}
+    assert [node.state for node in bench.nodes()] == ["running"] * 3
+    assert bench.now(cluster).nodes_running == 3
+    assert (bench.creates(), bench.creates("CreateStack")) == (1, 1)
+    steps = [kind for kind in bench.kinds() if kind != "cluster.proof"]
+    assert steps == ["cluster.requested", "cluster.approved", "cluster.creating", "cluster.ready"]
+
+
+def test_no_proof_no_ready(bench):
+    cluster = bench.approved()
+    for _ in range(20):
+        bench.look(cluster, minutes=5)  # the jobs are never stepped, so the smoke job is never submitted
+    found = bench.now(cluster)
+    assert (found.state, found.nodes_running) == ("creating", 3)
+
+
+def test_a_create_whose_answer_got_lost_is_adopted_not_repeated(bench):
+    cluster = bench.approved()
+    bench.cloud.fault("timeout_after_success", operation="CreateCluster", account=bench.cloud_account.id, times=2)
+    bench.until(cluster, "ready")
+    assert bench.creates() == 1
+
+
+def test_an_error_after_success_is_adopted_too(bench):
+    cluster = bench.approved()
+    bench.cloud.fault("error_after_success", operation="CreateStack", account=bench.cloud_account.id, times=1)
+    bench.until(cluster, "ready")
+    assert bench.creates("CreateStack") == 1
+
+
+def test_throttling_cools_the_account_and_counts_no_attempt(bench):
+    cluster = bench.approved()
+    bench.cloud.fault("throttling", operation="CreateStack", account=bench.cloud_account.id, times=4)
+    bench.look(cluster)
+    assert bench.creates("CreateStack") == 0
+    bench.until(cluster, "ready")
+
+
+def test_expired_credentials_are_renewed(bench):
+    cluster = bench.approved()
+    bench.look(cluster)
+    bench.cloud.fault("expired_token", account=bench.cloud_account.id, times=1)
+    bench.until(cluster, "ready")
+
+
+def test_lost_contact_is_said_and_changes_nothing(bench):
+    cluster = bench.approved()
+    bench.until(cluster, "ready")
+    bench.cloud.fault("timeout_after_success", operation="DescribeStacks", account=bench.cloud_account.id, times=2)
+    lost = bench.look(cluster)
+    assert lost.state == "ready" and lost.unknown_since and lost.unknown_reason
+    found = bench.look(cluster)
+    assert found.state == "ready" and found.unknown_since is None
+    assert bench.kinds()[-2:] == ["cluster.contact_lost", "cluster.contact_back"]
+
+
+def test_a_vanished_cluster_is_reported_and_not_rebuilt(bench, settings):
+    cluster = bench.approved()
+    bench.until(cluster, "ready")
+    settings.CONSISTENCY_SECONDS = 0
+    bench.cloud.fault("vanished", service="sagemaker", account=bench.cloud_account.id, match=bench.part("cluster").name)
+    bench.look(cluster, steps=3)
+    found = bench.now(cluster)
+    assert found.state == "degraded" and "nobody here asked" in found.needs_person
+    assert bench.creates() == 1
+
+
+def test_no_capacity_waits_and_says_why(bench):
+    cluster = bench.approved()
+    bench.cloud.fault("no_capacity", operation="CreateCluster", account=bench.cloud_account.id, times=1)
+    for _ in range(8):
+        found = bench.look(cluster, minutes=5)
+        if found.state == "failed" or any(each["type"] == "Fits" and each["status"] == "no" for each in found.conditions):
+            break
+    assert "capacity" in str(found.conditions).lower()
+
+
+def test_a_failed_cluster_is_tried_again_by_a_person(bench, settings):
+    settings.CONSISTENCY_SECONDS = 0
+    cluster = bench.approved()
+    bench.cloud.fault("resource_fails", service="cloudformation", account=bench.cloud_account.id, times=1)
+    failed = bench.until(cluster, "failed")
+    with acting_for(bench.tenant):
+        actions.retry_cluster(cluster=failed, by="engine", why="once more")
+    bench.until(cluster, "ready", steps=60)
+    assert bench.part("base").incarnation == 2
+
+
+def test_a_replaced_node_keeps_its_seat(bench):
+    cluster = bench.approved()
+    bench.until(cluster, "ready")
+    worker = next(node for node in bench.nodes() if node.group == "workers")
+    bench.cloud.fault("node_failure", account=bench.cloud_account.id, match=worker.instance_id)
+    assert bench.look(cluster).state == "degraded"
+    bench.until(cluster, "ready")
+    after = next(node for node in bench.nodes() if node.pk == worker.pk)
+    assert after.state == "running" and after.instance_id != worker.instance_id
+    assert len(bench.rows(NodeInstance, node=worker)) == 2
+
+
+def test_retired_is_gone_part_by_part(bench, settings):
+    settings.CONSISTENCY_SECONDS = 0
+    cluster = bench.approved()
+    bench.until(cluster, "ready")
+    with acting_for(bench.tenant):
+        actions.retire_cluster(cluster=cluster, by="engine", why="the project is over")
+    assert bench.look(cluster).state == "deleting"
+    bench.until(cluster, "deleted")
+    assert {part.state for part in bench.rows(ExternalObject)} == {"gone"}
+    assert bench.kinds()[-3:] == ["cluster.retired", "cluster.deleting", "cluster.deleted"]
+
+
+def test_a_denied_role_needs_a_person(bench):
+    cluster = bench.approved()
+    bench.cloud_account.owner("iam").delete_role(RoleName="CohortProvisioner")
+    found = bench.look(cluster)
+    assert found.needs_person and found.state == "approved"
+
+
+def test_what_was_found_out_after_the_lease_is_thrown_away(bench, monkeypatch):
+    cluster = bench.approved()
+    from django.db import connection
+
+    from clusters.engine import step
+
+    real = step.look
+
+    def slow(known):
+        with connection.cursor() as cursor:  # the lease ends and somebody else claims it while we look
+            cursor.execute("update tenants_due set epoch = epoch + 1 where kind = 'cluster'")
+        return real(known)
+
+    monkeypatch.setattr(step, "look", slow)
+    with pytest.raises(LostLease):
+        bench.look(cluster)
+    assert bench.now(cluster).state == "approved"
+    assert bench.creates("CreateStack") == 0
+
+
+def test_every_step_stands_in_the_history_of_its_tenant_alone(bench):
+    cluster = bench.approved()
+    bench.until(cluster, "ready")
+    with acting_for(bench.world.umi, staff=True):
+        assert not Entry.objects.exists()
+    parts = bench.kinds("part.")
+    assert parts.count("part.creating") == 2 and parts.count("part.exists") == 2
