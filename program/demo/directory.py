@@ -18,6 +18,7 @@ from tenants.work import due
 OFFICE = "programme"
 # A participation's way, and the day of its cycle on which each step was taken.
 WAY = {"selected": "selected_on", "onboarding": "starts_on", "active": "launch_day"}
+DAYS = ("ends_on", "launch_day", "stage_gate_on", "final_report_due")
 
 
 @dataclass
@@ -77,9 +78,7 @@ def _cycles(told: Row, shift: Shift, office: Tenant, by: str) -> dict[str, Cycle
     programme = _programme(told["programme"], office, by)
     cycles = {}
     for row in told["cycles"]:
-        days = {
-            name: shift.day(row.get(name)) for name in ("ends_on", "launch_day", "stage_gate_on", "final_report_due")
-        }
+        days = {name: shift.day(row[name]) for name in DAYS if row.get(name)}
         values: dict[str, Any] = {
             "name": row["name"], "state": row["state"], "starts_on": shift.day(row["starts_on"]), **days
         }  # fmt: skip

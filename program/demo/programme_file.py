@@ -59,8 +59,8 @@ class Shift:
     def moment(self, text: str) -> datetime:
         return moment(text) + self.by
 
-    def day(self, text: str | None) -> date | None:
-        return date.fromisoformat(text) + self.by if text else None
+    def day(self, text: str) -> date:
+        return date.fromisoformat(text) + self.by
 
 
 def shift(told: Row, now: datetime) -> Shift:

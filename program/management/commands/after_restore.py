@@ -19,7 +19,7 @@ from tenants.history import timeline
 from tenants.models import Tenant
 from tenants.wall.acting import acting_for
 from tenants.work import due
-from tenants.work.heartbeat import wish_for_what_recurs
+from tenants.work.heartbeat import begin
 
 ALIVE = "select exists (select from tenants_due where kind = 'heartbeat' and done_at > statement_timestamp() - interval '1 minute')"
 # Whoever still holds a row from before the restore must not be able to finish it.
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             office = Tenant.objects.get(is_office=True)
             with acting_for(office, staff=True):
                 timeline.record(entries.RESTORED, about=office, by="engine", held=len(held))
-            wish_for_what_recurs()
+            begin()
         for line in held:
             self.stdout.write(f"held: {line}")
         self.stdout.write(f"Everything else is due for a look; {len(held)} wait for a person. Start the workers now.")

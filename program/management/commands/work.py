@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from tenants.work import due, loop
+from tenants.work import due, heartbeat, loop
 
 
 class Command(BaseCommand):
@@ -26,6 +26,7 @@ class Command(BaseCommand):
         handled = 0
         try:
             while True:
+                heartbeat.begin()
                 due.free_the_dead()
                 now = sum(loop.work_off(name) for name in queues)
                 handled += now
