@@ -25,6 +25,7 @@ SERVICES = {
 DEFAULTS = {
     ("sagemaker", PER_CLUSTER): 20.0,
     ("sagemaker", IN_TOTAL): 30.0,
+    ("sagemaker", "Maximum size of EBS volume in GB for a SageMaker HyperPod cluster instance"): 1024.0,
     ("vpc", "VPCs per Region"): 5.0,
     ("ec2", "EC2-VPC Elastic IPs"): 5.0,
     ("cloudformation", "Stack count"): 2000.0,
