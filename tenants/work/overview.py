@@ -14,7 +14,7 @@ select kind, count(*),
        count(*) filter (where stuck <> '')
 from tenants_due group by kind order by kind"""
 STUCK = (
-    "select kind, ref, tenant_id, lane, attempt, stuck from tenants_due where stuck <> '' order by kind, ref limit %s"
+    "select id, kind, ref, tenant_id, lane, attempt, stuck from tenants_due where stuck <> '' order by kind, ref limit %s"
 )
 
 

@@ -149,6 +149,6 @@ UNITS = (
 def amount(number: Any, unit: str = "") -> str:
     """A number with its unit; what is not known is a dash, never a zero."""
     if number is None or number == "":
-        return format_html('<span class="soft">–</span>')
+        return format_html('<span class="soft">{}</span>', "–")
     text = f"{number:,}" if isinstance(number, int) else (f"{number.normalize():f}" if hasattr(number, "normalize") else str(number))
     return format_html('<span class="amount">{}{}</span>', text, format_html(' <span class="unit">{}</span>', unit) if unit else "")

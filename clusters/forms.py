@@ -1,0 +1,135 @@
+"""Forms of the clusters layer: filters, a job, a reason, what was granted."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from clusters import facts, states
+from clusters.models import QuotaGrant
+from tenants.forms import BlockForm
+from tenants.web.templatetags.show import words
+
+ANY = ("", gettext_lazy("Any"))
+SORTS = [("attention", gettext_lazy("Attention first")), ("name", gettext_lazy("Name"))]
+STARTING_SCRIPT = """#!/bin/bash
+set -euo pipefail
+
+echo "job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST"
+srun --ntasks-per-node=1 hostname
+"""
+
+
+def states_of(moves: states.Moves) -> list[tuple[str, Any]]:
+    return [ANY, *((state, words(state)) for state in moves)]
+
+
+class Filters(forms.Form):
+    """A bar of filters; a tenant is chosen where one may see several."""
+
+    q = forms.CharField(label=gettext_lazy("Search"), required=False, max_length=80)
+    state = forms.ChoiceField(label=gettext_lazy("State"), required=False)
+    tenant = forms.ChoiceField(label=gettext_lazy("Participant"), required=False)
+
+    def __init__(self, *args: Any, tenants: list[Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["q"].widget.attrs |= {"type": "search", "data-slash": ""}
+        if len(tenants) > 1:
+            self.fields["tenant"].choices = [ANY, *((tenant.slug, tenant.name) for tenant in tenants)]
+        else:
+            del self.fields["tenant"]
+
+    def chosen(self) -> dict[str, str]:
+        """The filters that say something and may be used."""
+        return {name: value for name, value in self.cleaned_data.items() if value} if self.is_valid() else {}
+
+
+class ClusterFilters(Filters):
+    region = forms.ChoiceField(label=gettext_lazy("Region"), required=False)
+    sort = forms.ChoiceField(label=gettext_lazy("Order"), required=False, choices=SORTS)
+    field_order = ["q", "state", "region", "tenant", "sort"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["state"].choices = states_of(states.CLUSTER)
+        self.fields["region"].choices = [ANY, *((region, region) for region in facts.load().zones)]
+
+
+class JobFilters(Filters):
+    field_order = ["q", "state", "tenant"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["state"].choices = states_of(states.JOB)
+
+
+class ReasonForm(forms.Form):
+    """A decision with its reason; `version` is what the person was looking at."""
+
+    why = forms.CharField(label=gettext_lazy("Why"), max_length=300, help_text=gettext_lazy("It stands in the history."))
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, optional: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["why"].required = not optional
+
+
+class ApprovalForm(forms.Form):
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
+class LaunchForm(forms.Form):
+    """A training job for a Slurm cluster."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
+    partition = forms.ChoiceField(
+        label=gettext_lazy("Partition"), help_text=gettext_lazy("Each compute group is a partition of its name.")
+    )
+    nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1)
+    time_limit_minutes = forms.IntegerField(
+        label=gettext_lazy("Time limit"), min_value=1, required=False, help_text=gettext_lazy("Empty: as long as the partition allows.")
+    )
+    script = forms.CharField(
+        label=gettext_lazy("Script"),
+        max_length=1_000_000,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
+        help_text=gettext_lazy("What sbatch would get. It begins with #! and runs on the first node of the job."),
+    )
+    environment = forms.CharField(
+        label=gettext_lazy("Environment"),
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": "NCCL_DEBUG=INFO"}),
+        help_text=gettext_lazy("One NAME=value a line. Anybody who may see the job can read it: no passwords."),
+    )
+
+    def __init__(self, *args: Any, partitions: dict[str, int], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["partition"].choices = [
+            (name, _("%(name)s (%(most)s nodes)") % {"name": name, "most": most}) for name, most in partitions.items()
+        ]
+        self.fields["nodes"].widget.attrs["max"] = max(partitions.values(), default=1)
+        self.fields["nodes"].unit = _("of %(most)s") % {"most": max(partitions.values(), default=0)}
+        self.fields["time_limit_minutes"].unit = _("minutes")
+
+    def clean_environment(self) -> dict[str, str]:
+        told: dict[str, str] = {}
+        for line in self.cleaned_data["environment"].splitlines():
+            if not line.strip():
+                continue
+            name, sign, value = line.partition("=")
+            if not sign or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.strip()):
+                raise forms.ValidationError(_("“%(line)s” is not NAME=value.") % {"line": line[:80]})
+            told[name.strip()] = value.strip()
+        return told
+
+
+class QuotaForm(BlockForm):
+    """What the programme granted, and the provider's own limit beside it."""
+
+    class Meta:
+        model = QuotaGrant
+        fields = ["approved_instances", "provider_service", "provider_limit", "provider_unit", "provider_value"]

@@ -1,0 +1,205 @@
+"""The form in which a cluster is asked for, and how what it says becomes a configuration document."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from clusters import architectures, facts
+from clusters.architectures import Architecture, Parameter
+from clusters.architectures.configuration import VPC_CIDR
+from clusters.models import CloudAccount
+
+MOST_GROUPS = 100
+SUBNETS = range(20, 26)
+LOST_PER_SUBNET = 5  # AWS keeps five addresses of every subnet
+LARGEST_DOCUMENT = 200_000
+PLAIN = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
+
+
+def options(limits: Parameter) -> list[tuple[Any, str]]:
+    return [(str(choice), f"{choice} {limits.unit}".strip()) for choice in limits.choices]
+
+
+class WhatAndWhere(forms.Form):
+    """Which architecture, under which name, in which account: asked for whichever way the rest is told."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=63,
+        widget=forms.TextInput(attrs=PLAIN),
+        help_text=gettext_lazy("Lower-case letters, digits and dashes. It cannot be changed later."),
+    )
+    account = forms.ModelChoiceField(label=gettext_lazy("Account"), queryset=None, empty_label=None)
+    reason = forms.CharField(
+        label=gettext_lazy("What it is for"), max_length=300, required=False, help_text=gettext_lazy("Whoever approves it reads this.")
+    )
+
+    def __init__(self, *args: Any, accounts: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["account"].queryset = accounts
+        self.fields["account"].label_from_instance = lambda account: f"{account.account_id} {account.name}".strip()
+
+
+class RequestForm(WhatAndWhere):
+    """A cluster in fields; limits, defaults and help come from the architecture."""
+
+    az_id = forms.ChoiceField(label=gettext_lazy("Region and zone"))
+    subnet = forms.ChoiceField(
+        label=gettext_lazy("Room for nodes"), help_text=gettext_lazy("Every network card of a node takes an address of the subnet.")
+    )
+    vpc_cidr = forms.CharField(
+        label=gettext_lazy("Network"), max_length=18, required=False, widget=forms.TextInput(attrs=PLAIN | {"placeholder": VPC_CIDR})
+    )
+    lustre_gib = forms.IntegerField(label=gettext_lazy("Lustre"))
+    lustre_mbs = forms.ChoiceField(label=gettext_lazy("Throughput"))
+    bucket = forms.CharField(label=gettext_lazy("Bucket"), max_length=63, required=False, widget=forms.TextInput(attrs=PLAIN))
+    bucket_exists = forms.BooleanField(label=gettext_lazy("The bucket is there already"), required=False)
+    node_recovery = forms.ChoiceField(label=gettext_lazy("When a node fails its checks"))
+    deep_health_checks = forms.MultipleChoiceField(
+        label=gettext_lazy("Deep health checks"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(self, *args: Any, architecture: Architecture, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.architecture = architecture
+        limits = architecture.parameters
+        self.fields["az_id"].choices = zones(architecture)
+        self.fields["subnet"].choices = [(f"/{size}", _subnet(size)) for size in SUBNETS]
+        self.fields["subnet"].initial = "/22"
+        self._number("lustre_gib", limits["storage.lustre.capacity_gib"])
+        self._choice("lustre_mbs", limits["storage.lustre.mbs_per_tib"])
+        self._choice("node_recovery", limits["node_recovery"])
+        self._choice("deep_health_checks", limits["deep_health_checks"])
+        self.fields["bucket"].help_text = _("An S3 bucket for data and checkpoints; Cohort makes it unless it is there already.")
+        if "storage.openzfs.capacity_gib" in limits:
+            self.fields["openzfs_gib"] = forms.IntegerField(label=_("OpenZFS"), required=False)
+            self._number("openzfs_gib", limits["storage.openzfs.capacity_gib"], initial=None)
+            self.fields["openzfs_gib"].help_text += " " + _("Empty: no such file system.")
+            self.fields["openzfs_mbs"] = forms.ChoiceField(label=_("Throughput of OpenZFS"), required=False)
+            self._choice("openzfs_mbs", limits["storage.openzfs.mbs"])
+        if "software.kubernetes" in limits:
+            self.fields["kubernetes"] = forms.ChoiceField(label=_("Kubernetes"))
+            self._choice("kubernetes", limits["software.kubernetes"])
+
+    def _number(self, name: str, limits: Parameter, **fixed: Any) -> None:
+        field = self.fields[name]
+        field.initial = fixed.get("initial", limits.default)
+        field.help_text, field.unit = _(limits.help), limits.unit
+        # The limits themselves are told by the check, with the number asked and who can change it.
+        field.widget.attrs |= {"min": limits.minimum, "inputmode": "numeric"}
+
+    def _choice(self, name: str, limits: Parameter) -> None:
+        field = self.fields[name]
+        field.choices, field.help_text = options(limits), _(limits.help)
+        field.initial = [] if isinstance(field, forms.MultipleChoiceField) else str(limits.default)
+
+    def document(self, groups: list[dict[str, Any]]) -> dict[str, Any]:
+        """The configuration as a document, to be read and checked like one that somebody pasted."""
+        told, limits = self.cleaned_data, self.architecture.parameters
+        storage: dict[str, Any] = {
+            "lustre": {"capacity_gib": told["lustre_gib"], "mbs_per_tib": int(told["lustre_mbs"])},
+            "bucket": told["bucket"],
+            "bucket_exists": told["bucket_exists"],
+        }
+        if told.get("openzfs_gib") is not None:
+            mbs = told["openzfs_mbs"] or limits["storage.openzfs.mbs"].default
+            storage["openzfs"] = {"capacity_gib": told["openzfs_gib"], "mbs": int(mbs)}
+        return {
+            "architecture": self.architecture.slug,
+            "version": self.architecture.version,
+            "region": facts.load().region_of(told["az_id"]) or "",
+            "az_id": told["az_id"],
+            "vpc_cidr": told["vpc_cidr"] or VPC_CIDR,
+            "subnet_cidr": told["subnet"],
+            "instance_groups": groups,
+            "node_recovery": told["node_recovery"],
+            "deep_health_checks": told["deep_health_checks"],
+            "storage": storage,
+            "software": {"kubernetes": told["kubernetes"]} if "kubernetes" in told else {},
+        }
+
+
+def zones(architecture: Architecture) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The zones of each Region in which the architecture is offered."""
+    known = facts.load().zones
+    allowed = architecture.control_zones
+    return [(region, [(zone, zone) for zone in known.get(region, ()) if zone in (allowed.get(region) or known[region])]) for region in architecture.regions if region in known]
+
+
+def _subnet(size: int) -> str:
+    return _("/%(size)s: %(n)s addresses") % {"size": size, "n": f"{2 ** (32 - size) - LOST_PER_SUBNET:,}"}
+
+
+class GroupForm(forms.Form):
+    """One instance group."""
+
+    name = forms.CharField(label=gettext_lazy("Group"), max_length=63, widget=forms.TextInput(attrs=PLAIN))
+    instance_type = forms.CharField(
+        label=gettext_lazy("Instance type"), max_length=40, widget=forms.TextInput(attrs=PLAIN | {"list": "instance-types"})
+    )
+    count = forms.IntegerField(label=gettext_lazy("Nodes"), widget=forms.NumberInput(attrs={"min": 1, "inputmode": "numeric"}))
+    role = forms.ChoiceField(label=gettext_lazy("Role"), initial="compute")
+    training_plan = forms.CharField(
+        label=gettext_lazy("Training plan"), max_length=200, required=False, widget=forms.TextInput(attrs=PLAIN | {"list": "training-plans"})
+    )
+
+    def __init__(self, *args: Any, roles: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = roles
+
+
+class Groups(forms.BaseFormSet):
+    """The instance groups; a row marked as left out, or empty, is none."""
+
+    def add_fields(self, form: forms.Form, index: int | None) -> None:
+        super().add_fields(form, index)
+        form.fields["DELETE"].label = _("Leave out")
+
+    def told(self) -> list[dict[str, Any]]:
+        rows = [form.cleaned_data for form in self.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
+        return [{name: value for name, value in row.items() if name != "DELETE"} for row in rows]
+
+
+GroupSet = forms.formset_factory(
+    GroupForm, formset=Groups, extra=0, max_num=MOST_GROUPS, absolute_max=MOST_GROUPS, validate_max=True, can_delete=True
+)
+
+
+class OneMeaning(yaml.SafeLoader):
+    """YAML without aliases, which can unfold a few lines into gigabytes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError(_("Aliases (*name) are not read here; write it out."))
+        return super().compose_node(parent, index)
+
+
+class PasteForm(WhatAndWhere):
+    """A configuration as somebody has it already, in JSON or YAML."""
+
+    document_text = forms.CharField(
+        label=gettext_lazy("Configuration"),
+        max_length=LARGEST_DOCUMENT,
+        strip=False,
+        widget=forms.Textarea(attrs=PLAIN | {"rows": 22, "class": "mono"}),
+        help_text=gettext_lazy("JSON or YAML. A cluster's page shows its own in this form, ready to be copied."),
+    )
+
+    def clean_document_text(self) -> Any:
+        text = self.cleaned_data["document_text"]
+        try:
+            return json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, OneMeaning)
+        except (ValueError, RecursionError, yaml.YAMLError) as error:
+            told = str(error)[:400]
+            raise forms.ValidationError(_("This cannot be read as JSON or YAML: %(why)s") % {"why": told}) from None
+
+
+def kept(data: Mapping[str, Any], form: forms.Form) -> dict[str, Any]:
+    """What was typed, as the first values of a form that is shown again without being judged."""
+    many = {name for name, field in form.fields.items() if isinstance(field, forms.MultipleChoiceField)}
+    return {name: (data.getlist(name) if name in many else data.get(name)) for name in form.fields if name in data or name in many}

@@ -1,0 +1,186 @@
+"""The page on which a cluster is asked for: told in fields or pasted, checked as often as one likes, then requested."""
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from clusters import actions, architectures, checking, facts, queries
+from clusters.architectures import Architecture
+from clusters.checking import Checked
+from clusters.findings import UNITS, WHO, Finding
+from clusters.request_forms import MOST_GROUPS, GroupSet, PasteForm, RequestForm, kept
+from tenants.models import Participation
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.attempt import attempt, see_other
+from tenants.web.templatetags.show import words
+
+FIRST_NODES = 2
+# Where a finding's path in the configuration is asked for on the page.
+FIELDS = {
+    "name": "id_name",
+    "region": "id_az_id",
+    "az_id": "id_az_id",
+    "vpc_cidr": "id_vpc_cidr",
+    "subnet_cidr": "id_subnet",
+    "storage.lustre.capacity_gib": "id_lustre_gib",
+    "storage.lustre.mbs_per_tib": "id_lustre_mbs",
+    "storage.openzfs.capacity_gib": "id_openzfs_gib",
+    "storage.openzfs.mbs": "id_openzfs_mbs",
+    "storage.bucket": "id_bucket",
+    "node_recovery": "id_node_recovery",
+}
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.OPERATE)
+def request_cluster(request: HttpRequest) -> HttpResponse:
+    """Ask for a cluster. `do` says which button was used: shape, add, check or request."""
+    participation = Participation.objects.exclude(state__in=["closed", "withdrawn"]).order_by("-created_at").first()
+    accounts = queries.accounts()
+    if participation is None or not accounts.exists():
+        return render(request, "clusters/request.html", {"missing": "participation" if participation is None else "account"})
+    pasting = (request.POST if request.method == "POST" else request.GET).get("mode") == "paste"
+    page = _Pasted(request, accounts) if pasting else _Told(request, accounts)
+    do = request.POST.get("do", "request") if request.method == "POST" else ""
+    checked, refused, status = None, None, 200
+    if do in ("check", "request"):
+        checked = page.check()
+        status = 200 if do == "check" else 422
+        if do == "request" and checked is not None and checked.fits:
+            row, refused = attempt(actions.request_cluster, participation=participation, by=request.actor, **page.told())
+            if refused is None:
+                messages.success(request, _("Requested. You see here how it goes on."))
+                return see_other(reverse("cluster", args=[request.tenant.slug, row.pk]))
+            status = refused.status
+    context = page.context() | _findings(checked) | {"refused": refused, "pasting": pasting, "do": do}
+    part = "#findings" if do == "check" and request.headers.get("HX-Request") else ""
+    return render(request, f"clusters/request.html{part}", context, status=status)
+
+
+class _Told:
+    """The configuration in fields."""
+
+    def __init__(self, request: HttpRequest, accounts: Any) -> None:
+        self.request = request
+        self.architecture = _chosen(request)
+        self.plans = list(queries.reservations().filter(kind="training_plan"))
+        role_words = [(name, words(name)) for name in self.architecture.roles]
+        given = {"accounts": accounts, "architecture": self.architecture}
+        rows = {"prefix": "groups", "form_kwargs": {"roles": role_words}}
+        if request.method != "POST":
+            self.form = RequestForm(initial=self._first(), **given)
+            self.groups = GroupSet(initial=self._first_groups(), **rows)
+        elif request.POST.get("do") in ("shape", "add"):
+            self.form = RequestForm(initial=kept(request.POST, RequestForm(**given)), **given)
+            self.groups = GroupSet(initial=self._kept_groups(role_words), **rows)
+        else:
+            self.form = RequestForm(request.POST, **given)
+            self.groups = GroupSet(request.POST, **rows)
+
+    def _first(self) -> dict[str, Any]:
+        """A start that fits: the zone of a training plan, where there is one."""
+        return {"az_id": self.plans[0].az_id} if self.plans else {}
+
+    def _first_groups(self) -> list[dict[str, Any]]:
+        plan = self.plans[0] if self.plans else None
+        workers = {"name": "workers", "instance_type": plan.instance_type if plan else "p5.48xlarge", "role": "compute", "count": FIRST_NODES}
+        workers |= {"training_plan": plan.external_id, "count": plan.count} if plan else {}
+        controller = {"name": "controller", "instance_type": "m5.8xlarge", "count": 1, "role": "controller"}
+        return [controller, workers] if "controller" in self.architecture.roles else [workers]
+
+    def _kept_groups(self, role_words: list[tuple[str, str]]) -> list[dict[str, Any]]:
+        told = GroupSet(self.request.POST, prefix="groups", form_kwargs={"roles": role_words})
+        total = min(told.total_form_count(), MOST_GROUPS) if told.management_form.is_valid() else 0
+        names = ("name", "instance_type", "count", "role", "training_plan")
+        rows = [
+            {name: self.request.POST.get(f"groups-{index}-{name}", "") for name in names}
+            for index in range(total)
+            if not self.request.POST.get(f"groups-{index}-DELETE")
+        ]
+        rows = [row for row in rows if any(row[name] for name in ("name", "instance_type", "count"))]
+        # A role that this architecture does not know belongs to the one chosen before.
+        rows = [row for row in rows if row["role"] in self.architecture.roles]
+        return [*rows, {"role": "compute"}] if self.request.POST.get("do") == "add" else rows or self._first_groups()
+
+    def check(self) -> Checked | None:
+        fine = self.form.is_valid() and self.groups.is_valid()
+        return checking.check(**self._wish()) if fine else None
+
+    def _wish(self) -> dict[str, Any]:
+        told = self.form.cleaned_data
+        return {"account": told["account"], "name": told["name"], "body": self.form.document(self.groups.told())}
+
+    def told(self) -> dict[str, Any]:
+        return self._wish() | {"reason": self.form.cleaned_data["reason"]}
+
+    def context(self) -> dict[str, Any]:
+        known = facts.load()
+        return {
+            "form": self.form,
+            "groups": self.groups,
+            "architecture": self.architecture,
+            "architectures": architectures.architectures(),
+            "plans": self.plans,
+            "instance_types": sorted(known.instances.values(), key=lambda each: (not each.accelerators, each.name)),
+        }
+
+
+class _Pasted:
+    """The configuration as one text."""
+
+    def __init__(self, request: HttpRequest, accounts: Any) -> None:
+        self.form = PasteForm(request.POST or None, accounts=accounts)
+
+    def check(self) -> Checked | None:
+        return checking.check(**self._wish()) if self.form.is_valid() else None
+
+    def _wish(self) -> dict[str, Any]:
+        told = self.form.cleaned_data
+        return {"account": told["account"], "name": told["name"], "body": told["document_text"]}
+
+    def told(self) -> dict[str, Any]:
+        return self._wish() | {"reason": self.form.cleaned_data["reason"]}
+
+    def context(self) -> dict[str, Any]:
+        return {"form": self.form, "example": json.dumps(EXAMPLE, indent=2)}
+
+
+EXAMPLE = {
+    "architecture": "hyperpod-slurm",
+    "region": "ap-northeast-1",
+    "az_id": "apne1-az4",
+    "subnet_cidr": "/22",
+    "instance_groups": [
+        {"name": "controller", "instance_type": "m5.8xlarge", "count": 1, "role": "controller"},
+        {"name": "workers", "instance_type": "p5.48xlarge", "count": 4, "training_plan": "tp-name"},
+    ],
+    "storage": {"lustre": {"capacity_gib": 4800, "mbs_per_tib": 250}},
+}
+
+
+def _chosen(request: HttpRequest) -> Architecture:
+    known = {each.slug: each for each in architectures.architectures()}
+    asked = request.POST.get("architecture") or request.GET.get("architecture")
+    return known.get(asked) or known.get("hyperpod-slurm") or next(iter(known.values()))
+
+
+def _findings(checked: Checked | None) -> dict[str, Any]:
+    """What was found, in the three groups of the page."""
+    found = checked.findings if checked else []
+    grouped = {level: [_in_words(each) for each in found if each.level == level] for level in ("refused", "warning", "ok")}
+    return {"checked": checked, "against": grouped["refused"], "warnings": grouped["warning"], "fine": grouped["ok"]}
+
+
+def _in_words(finding: Finding) -> dict[str, Any]:
+    return checking.told(finding) | {
+        "unit": _(UNITS[finding.unit]) if finding.unit in UNITS else finding.unit,
+        "who": _(WHO[finding.who]) if finding.who in WHO else finding.who,
+        "at": FIELDS.get(finding.field, "groups" if finding.field.startswith("instance_groups") else ""),
+    }

@@ -1,0 +1,151 @@
+"""How a cluster and a job are laid out for reading: steps, groups of nodes, configurations, log lines. Pure."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from clusters import architectures
+from clusters.models import Cluster, ExternalObject, Proof
+
+PART_NAMES = {
+    "base": gettext_lazy("Base stack"),
+    "eks": gettext_lazy("EKS cluster"),
+    "cluster": gettext_lazy("HyperPod cluster"),
+}
+PART_TONES = {
+    "intended": "progress",
+    "creating": "progress",
+    "updating": "progress",
+    "deleting": "progress",
+    "exists": "good",
+    "failed": "bad",
+    "foreign": "bad",
+    "gone": "neutral",
+}
+ENGINES = {
+    "hyperpod-slurm": gettext_lazy("HyperPod, Slurm"),
+    "hyperpod-eks": gettext_lazy("HyperPod, EKS"),
+    "parallelcluster": gettext_lazy("ParallelCluster, Slurm"),
+}
+CONDITION_NAMES = {
+    "Fits": gettext_lazy("Fits"),
+    "Provisioned": gettext_lazy("Provisioned"),
+    "Healthy": gettext_lazy("Healthy"),
+    "Current": gettext_lazy("Current"),
+    "Progressing": gettext_lazy("Progressing"),
+}
+BAD_LINE = re.compile(r"\b(error|fatal|traceback|exception|killed|aborted|xid|oom|out of memory|segfault)\b", re.IGNORECASE)
+WARN_LINE = re.compile(r"\b(warn|warning|timeout|timed out|retry|retrying|cancelled)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of coming up: what, how far, why, since when."""
+
+    name: Any
+    tone: str
+    why: Any = ""
+    since: datetime | None = None
+
+
+def steps(row: Cluster, parts: list[ExternalObject], proofs: list[Proof], names: dict[str, str]) -> list[Step]:
+    """From the request to the proofs, in the order in which they come."""
+    return [_requested(row, names), _approved(row, names), *_parts(row, parts), _proven(row, proofs)]
+
+
+def _requested(row: Cluster, names: dict[str, str]) -> Step:
+    return Step(_("Requested"), "good", names.get(row.requested_by, row.requested_by), row.created_at)
+
+
+def _approved(row: Cluster, names: dict[str, str]) -> Step:
+    if row.approved_at:
+        by = _("without a person: it is small enough") if row.approved_by == "engine" else names.get(row.approved_by, "")
+        return Step(_("Approved"), "good", by, row.approved_at)
+    if row.state == "requested":
+        return Step(_("Approved"), "warn", _("waits for a lead architect or the programme manager"))
+    return Step(_("Approved"), "neutral", _("never approved"))
+
+
+def _parts(row: Cluster, parts: list[ExternalObject]) -> list[Step]:
+    known = {part.role: part for part in parts}
+    slug, version = row.architecture, row.architecture_version
+    roles = [each.role for each in architectures.architecture(slug, version).parts] if version in architectures.versions(slug) else []
+    roles += [role for role in known if role not in roles]
+    return [_part(row, role, known.get(role)) for role in roles]
+
+
+def _part(row: Cluster, role: str, part: ExternalObject | None) -> Step:
+    name = PART_NAMES.get(role, role)
+    if part is None:
+        return Step(name, "neutral", "" if row.wanted else _("never asked for"))
+    why = part.reason or part.status
+    if role == "cluster" and part.state in ("creating", "updating") and not part.reason:
+        why = ngettext("%(running)s of %(n)s node runs", "%(running)s of %(n)s nodes run", row.nodes_wanted) % {
+            "running": row.nodes_running,
+            "n": row.nodes_wanted,
+        }
+    return Step(name, PART_TONES.get(part.state, "neutral"), why, part.last_call_at or part.intended_at)
+
+
+def _proven(row: Cluster, proofs: list[Proof]) -> Step:
+    failed = [proof for proof in proofs if not proof.passed]
+    if failed:
+        return Step(_("Proofs"), "bad", failed[0].evidence, failed[0].taken_at)
+    if proofs and row.proven >= row.generation:
+        return Step(_("Proofs"), "good", _("all passed"), proofs[-1].taken_at)
+    if proofs:
+        return Step(_("Proofs"), "progress", ngettext("%(n)s passed so far", "%(n)s passed so far", len(proofs)) % {"n": len(proofs)})
+    return Step(_("Proofs"), "neutral", _("nodes, file system, smoke job") if row.wanted else "")
+
+
+def conditions(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Conditions with a tone: what is yes is good, except that a no of Progressing waits for a person."""
+    tones = {"yes": "good", "no": "bad", "unknown": "neutral"}
+    icons = {"yes": "good", "no": "bad", "unknown": "help"}
+    return [
+        {
+            **each,
+            "name": CONDITION_NAMES.get(each["type"], each["type"]),
+            "tone": tones.get(each["status"], "neutral"),
+            "icon": icons.get(each["status"], "help"),
+        }
+        for each in told
+    ]
+
+
+def node_groups(nodes: list[dict[str, Any]], chosen: str = "") -> list[dict[str, Any]]:
+    """Nodes by instance group, the compute groups first; `chosen` keeps one state."""
+    groups: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        group = groups.setdefault(node["group"], {"name": node["group"], "type": node["instance_type"], "all": 0, "running": 0, "nodes": []})
+        group["role"] = node["role"]
+        group["zone"] = group.get("zone") or node["az_id"]
+        group["all"] += 1
+        group["running"] += node["state"] == "running"
+        if not chosen or node["state"] == chosen:
+            group["nodes"].append(node)
+    return sorted(groups.values(), key=lambda group: (group["role"] != "compute", group["name"]))
+
+
+def counts(nodes: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """How many nodes are in each state, the troubled ones first."""
+    order = ["impaired", "replacing", "pending", "checking", "running", "gone"]
+    found: dict[str, int] = {}
+    for node in nodes:
+        found[node["state"]] = found.get(node["state"], 0) + 1
+    return [(state, found[state]) for state in order if state in found]
+
+
+def log_lines(text: str, most: int = 400) -> list[dict[str, str]]:
+    """The last lines of a job's output, each with its tone."""
+    return [{"text": line, "tone": tone_of(line)} for line in text.splitlines()[-most:]]
+
+
+def tone_of(line: str) -> str:
+    if BAD_LINE.search(line):
+        return "bad"
+    return "warn" if WARN_LINE.search(line) else ""

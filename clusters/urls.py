@@ -1,0 +1,19 @@
+"""Addresses of the pages about clusters, jobs and what was granted to a participant."""
+
+from django.urls import path
+
+from clusters import job_views, request_views, views
+
+urlpatterns = [
+    path("clusters/", views.clusters, name="clusters"),
+    path("jobs/", job_views.jobs, name="jobs"),
+    path("t/<slug:tenant>/clusters/request/", request_views.request_cluster, name="request_cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/", views.cluster, name="cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/approve/", views.approve, name="approve_cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/retire/", views.retire, name="retire_cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/retry/", views.retry, name="retry_cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/launch/", job_views.launch, name="launch_job"),
+    path("t/<slug:tenant>/jobs/<uuid:pk>/", job_views.job, name="job"),
+    path("t/<slug:tenant>/jobs/<uuid:pk>/cancel/", job_views.cancel, name="cancel_job"),
+    path("t/<slug:tenant>/record/quota/<uuid:pk>/edit/", views.edit_quota, name="edit_quota"),
+]

@@ -1,0 +1,225 @@
+"""Pages about clusters: all of them, one of them, and what people decide about it."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import Case, Q, QuerySet, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from clusters import actions, queries, showing, states
+from clusters.forms import ApprovalForm, ClusterFilters, QuotaForm, ReasonForm
+from clusters.models import Bucket, Cluster, QuotaGrant
+from tenants.queries import actor_names, history, lines, tenants
+from tenants.views import edit_block
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web import live, pages
+from tenants.web.attempt import attempt, see_other
+
+MOST_ROWS = 200
+NEWEST_ENTRIES = 30
+NEWEST_JOBS = 10
+NODE_FIELDS = (
+    "id", "name", "group", "seat", "role", "state", "instance_type", "instance_id", "private_ip", "az_id", "reason", "engine_status", "since",
+)  # fmt: skip
+# What somebody has to do something about comes first.
+ATTENTION = Case(
+    When(~Q(needs_person=""), then=Value(0)),
+    When(state="failed", then=Value(1)),
+    When(unknown_since__isnull=False, then=Value(2)),
+    When(state="degraded", then=Value(3)),
+    When(state="requested", then=Value(4)),
+    When(state__in=["approved", "creating", "updating", "deleting"], then=Value(5)),
+    default=Value(6),
+)
+
+
+@require_safe
+@allow(roles.READ)
+def clusters(request: HttpRequest) -> HttpResponse:
+    """Every cluster one may see."""
+    everybody = list(tenants().filter(is_office=False).order_by("name"))
+    form = ClusterFilters(request.GET, tenants=everybody)
+    chosen = form.chosen()
+    rows = _filtered(queries.clusters(with_deleted=chosen.get("state") == "deleted"), chosen)
+    if chosen.get("sort") == "name":
+        page = pages.by_name(rows, request)
+        found, older, more = page.rows, page.next, False
+    else:
+        found = list(rows.annotate(rank=ATTENTION).order_by("rank", "name", "id")[: MOST_ROWS + 1])
+        found, older, more = found[:MOST_ROWS], None, len(found) > MOST_ROWS
+    newest = live.stamp([{**row, "observed_at": None} for row in found])
+    if (answer := live.unchanged(request, newest)) is not None:
+        return answer
+    context = {
+        "form": form,
+        "chosen": {name: value for name, value in chosen.items() if name != "sort"},
+        "rows": found,
+        "older": older,
+        "more": more,
+        "engines": showing.ENGINES,
+        "several": len(everybody) > 1,
+        "request_at": _where_to_request(request, everybody),
+        "unsettled": any(row["state"] not in states.SETTLED for row in found),
+        "poll": live.address(request, newest),
+    }
+    template = "clusters/index.html" + ("#rows" if live.asked(request) else "")
+    return render(request, template, context, status=200 if form.is_valid() else 400)
+
+
+def _filtered(rows: QuerySet[Cluster, dict[str, Any]], chosen: dict[str, str]) -> QuerySet[Cluster, dict[str, Any]]:
+    if q := chosen.get("q"):
+        rows = rows.filter(Q(name__icontains=q) | Q(tenant__name__icontains=q) | Q(account__account_id__startswith=q) | Q(main_type__icontains=q))
+    for field, name in {"state": "state", "region": "region", "tenant": "tenant__slug"}.items():
+        if value := chosen.get(field):
+            rows = rows.filter(**{name: value})
+    return rows
+
+
+def _where_to_request(request: HttpRequest, everybody: list[Any]) -> str:
+    """One tenant and the right to ask: the button leads straight to its form."""
+    if request.role not in roles.OPERATE or len(everybody) != 1:
+        return ""
+    return reverse("request_cluster", args=[everybody[0].slug])
+
+
+@require_safe
+@allow(roles.READ)
+def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """One cluster: how far it is, its nodes, what happened, what it is made of."""
+    row = queries.cluster(pk)
+    nodes = list(queries.nodes(row).values(*NODE_FIELDS))
+    jobs = list(queries.jobs(proofs_too=True).filter(cluster_id=row.pk).order_by("-created_at", "-id")[:NEWEST_JOBS])
+    entries = list(history(cluster=row.pk).order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
+    newest = live.stamp(row.version, row.state, row.observed_at, row.unknown_since, [entry.pk for entry in entries], _states(nodes), _states(jobs))
+    if (answer := live.unchanged(request, newest)) is not None:
+        return answer
+    context = _shown(request, row, nodes, jobs) | {"entries": lines(entries)}
+    unsettled = row.state not in states.SETTLED or any(job["state"] in states.JOB_LIVE for job in jobs)
+    unsettled = unsettled or (row.wanted and any(node["state"] in ("pending", "checking", "replacing") for node in nodes))
+    context |= {"unsettled": unsettled, "poll": live.address(request, newest)}
+    return render(request, "clusters/cluster.html" + ("#live" if live.asked(request) else ""), context)
+
+
+def _states(rows: list[dict[str, Any]]) -> list[tuple[Any, str]]:
+    return [(row["id"], row["state"]) for row in rows]
+
+
+def _shown(request: HttpRequest, row: Cluster, nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> dict[str, Any]:
+    parts, proofs, revisions = queries.parts(row), queries.proofs(row), list(queries.revisions(row)[:20])
+    names = actor_names({row.requested_by, row.approved_by, *(revision.author for revision in revisions)} - {""})
+    chosen = request.GET.get("node_state", "")
+    counted = showing.counts(nodes)
+    chosen = chosen if chosen in dict(counted) else ""
+    return {
+        "row": row,
+        "partial": live.asked(request),
+        "engine": showing.ENGINES.get(row.orchestrator, row.orchestrator),
+        "steps": showing.steps(row, parts, proofs, names),
+        "coming_up": row.state not in ("ready", "degraded", "deleted"),
+        "parts": parts,
+        "proofs": proofs,
+        "conditions": showing.conditions(row.conditions),
+        "groups": showing.node_groups(nodes, chosen),
+        "node_counts": counted,
+        "node_state": chosen,
+        "nodes": [node for node in nodes if not chosen or node["state"] == chosen][:MOST_ROWS],
+        "nodes_in_all": len(nodes),
+        "jobs": jobs,
+        "revision": revisions[0] if revisions else None,
+        "document": json.dumps(revisions[0].body, indent=2, ensure_ascii=False) if revisions else "",
+        "revisions": [(revision, names.get(revision.author, revision.author)) for revision in revisions],
+        "file_systems": queries.file_systems(row),
+        "buckets": list(Bucket.objects.filter(cluster=row).order_by("name")),
+        **_may(request, row),
+    }
+
+
+def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
+    """Which buttons exist for this person."""
+    waiting, gone = row.state == "requested", row.state in ("deleting", "deleted") or not row.wanted
+    operates = request.role in roles.OPERATE
+    return {
+        "may_approve": waiting and request.role in roles.APPROVE and row.requested_by != request.actor,
+        "own_request": waiting and request.role in roles.APPROVE and row.requested_by == request.actor,
+        "may_retire": operates and not gone,
+        "may_retry": operates and row.state not in ("requested", "deleted") and bool(row.needs_person or row.state in states.BROKEN),
+        "may_launch": request.role in roles.LAUNCH and row.orchestrator == "hyperpod-slurm" and row.state in ("ready", "degraded", "updating"),
+        "retire_form": ReasonForm(initial={"version": row.version}, prefix="retire"),
+        "retry_form": ReasonForm(initial={"version": row.version}, prefix="retry", optional=True),
+    }
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.APPROVE)
+def approve(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Approve what somebody else asked for."""
+    row = queries.cluster(pk)
+    form = ApprovalForm(request.POST or None, initial={"version": row.version})
+    words = {
+        "title": _("Approve %(name)s?") % {"name": row.name},
+        "text": _("Cohort then asks for it in account %(account)s, and the participant pays for it.") % {"account": row.account.account_id},
+        "submit": _("Approve"),
+        "done": _("Approved. It is being created."),
+    }
+    return _decide(request, row, form, words, actions.approve_cluster, person=request.person)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.OPERATE)
+def retire(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Wish a cluster gone."""
+    row = queries.cluster(pk)
+    form = ReasonForm(request.POST or None, initial={"version": row.version}, prefix="retire")
+    words = {
+        "title": _("Retire %(name)s?") % {"name": row.name},
+        "text": _("Its nodes are deleted in account %(account)s. Its history stays, and so does what lies on its file systems.")
+        % {"account": row.account.account_id},
+        "submit": _("Retire it"),
+        "tone": "bad",
+        "done": _("It is being deleted."),
+    }
+    return _decide(request, row, form, words, actions.retire_cluster)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.OPERATE)
+def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Try again what did not work."""
+    row = queries.cluster(pk)
+    form = ReasonForm(request.POST or None, initial={"version": row.version}, prefix="retry", optional=True)
+    words = {
+        "title": _("Try %(name)s again?") % {"name": row.name},
+        "text": _("Cohort looks at every part of it and goes on where it stopped. Nothing is created twice."),
+        "submit": _("Try again"),
+        "done": _("Cohort tries it again."),
+    }
+    return _decide(request, row, form, words, actions.retry_cluster)
+
+
+def _decide(request: HttpRequest, row: Cluster, form: Any, words: dict[str, str], action: Any, **values: Any) -> HttpResponse:
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            told = {name: value for name, value in form.cleaned_data.items() if value is not None}
+            _done, refused = attempt(action, cluster=row, by=request.actor, **values, **told)
+            if refused is None:
+                messages.success(request, words["done"])
+                return see_other(reverse("cluster", args=[request.tenant.slug, row.pk]))
+            status = refused.status
+    context = {"row": row, "form": form, "refused": refused, **words}
+    return render(request, "clusters/decide.html", context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.EDIT_QUOTAS)
+def edit_quota(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Change what was granted to a participant."""
+    return edit_block(request, QuotaGrant, QuotaForm, pk)

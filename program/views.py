@@ -1,0 +1,231 @@
+"""Pages about everybody: the portfolio, one participant as a whole, the engine room."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from clusters import facts
+from clusters import queries as cluster_queries
+from clusters import states as cluster_states
+from clusters.models import Bucket, CloudAccount, FileSystem, Job
+from program import queries
+from support import queries as cases
+from support import states as case_states
+from tenants.entries import WORK_AGAIN
+from tenants.history import timeline
+from tenants.models import Assignment, FrameworkUse, Membership, Participation, SoftwareVersion, Tenant, TrainingModel
+from tenants.queries import history, lines
+from tenants.wall import roles
+from tenants.wall.access import allow, holds_today
+from tenants.wall.acting import acting_for
+from tenants.web import live
+from tenants.web.attempt import see_other
+from tenants.work import due, overview
+from tenants.work.models import Due, Lane
+
+MOST_CLUSTERS = 50
+MOST_CASES = 10
+NEWEST_ENTRIES = 15
+ALIVE_WITHIN = timedelta(minutes=1)
+QUIET_AFTER = timedelta(minutes=30)
+UNSETTLED = frozenset({"approved", "creating", "updating", "deleting"})
+
+
+@require_safe
+@allow(roles.EVERYONE)
+def portfolio(request: HttpRequest) -> HttpResponse:
+    """Who needs attention first: everybody for staff, one's own for a customer."""
+    if request.role == roles.SERVICE_ENGINEER:
+        return see_other(reverse("cases"))
+    rows = queries.portfolio(timezone.now())
+    newest = live.stamp(rows)
+    if (answer := live.unchanged(request, newest)) is not None:
+        return answer
+    context = {
+        "rows": rows,
+        "staff": request.internal or request.role == roles.AUTOMATION,
+        "urgent": [row for row in rows if row.reasons],
+        "totals": _totals(rows),
+        "unsettled": any(state in UNSETTLED for row in rows for state in row.clusters),
+        "poll": live.address(request, newest),
+    }
+    return render(request, "program/portfolio.html" + ("#live" if live.asked(request) else ""), context)
+
+
+def _totals(rows: list[queries.Row]) -> dict[str, int]:
+    states: dict[str, int] = {}
+    severities: dict[str, int] = {}
+    for row in rows:
+        for state, n in row.clusters.items():
+            states[state] = states.get(state, 0) + n
+        for severity, n in row.open_cases.items():
+            severities[severity] = severities.get(severity, 0) + n
+    return {
+        "participants": len(rows),
+        "clusters": sum(states.values()),
+        "ready": states.get("ready", 0),
+        "on_the_way": sum(states.get(state, 0) for state in UNSETTLED),
+        "waiting": states.get("requested", 0),
+        "broken": sum(states.get(state, 0) for state in cluster_states.BROKEN),
+        "nodes_running": sum(row.nodes_running for row in rows),
+        "nodes_wanted": sum(row.nodes_wanted for row in rows),
+        "accelerators": sum(row.accelerators for row in rows),
+        "cases": sum(severities.values()),
+        "urgent_cases": severities.get("critical", 0) + severities.get("urgent", 0),
+        "needing": sum(1 for row in rows if row.reasons),
+    }
+
+
+@require_safe
+@allow(roles.READ)
+def participant(request: HttpRequest) -> HttpResponse:
+    """One participant as a whole: summary, record, clusters, cases, people, the newest of the history."""
+    clusters = list(cluster_queries.clusters().order_by("name")[:MOST_CLUSTERS])
+    entries = list(history().order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
+    newest = live.stamp([{**row, "observed_at": None} for row in clusters], [entry.pk for entry in entries])
+    if (answer := live.unchanged(request, newest)) is not None:
+        return answer
+    context = {
+        "clusters": clusters,
+        "entries": lines(entries),
+        "unsettled": any(row["state"] not in cluster_states.SETTLED for row in clusters),
+        "poll": live.address(request, newest),
+        **_summary(request, clusters),
+    }
+    if not live.asked(request):
+        context |= _record(request) | _people(request.tenant)
+    return render(request, "program/participant.html" + ("#live" if live.asked(request) else ""), context)
+
+
+def _summary(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, Any]:
+    open_cases = list(cases.open_cases(role=request.role, person=request.person).select_related("owner").order_by("opened_at"))
+    open_cases.sort(key=lambda case: case_states.SEVERITIES.index(case.severity))
+    week_ago = timezone.now() - timedelta(days=7)
+    jobs = Job.objects.filter(purpose=Job.Purpose.TRAINING).aggregate(
+        live=Count("id", filter=Q(state__in=cluster_states.JOB_LIVE)),
+        failed=Count("id", filter=Q(state__in=["failed", "timed_out"], ended_at__gte=week_ago)),
+    )
+    return {
+        "ready": sum(row["state"] == "ready" for row in clusters),
+        "broken": sum(row["state"] in cluster_states.BROKEN for row in clusters),
+        "nodes_running": sum(row["nodes_running"] for row in clusters),
+        "nodes_wanted": sum(row["nodes_wanted"] for row in clusters),
+        "accelerators": sum(row["accelerators_wanted"] for row in clusters),
+        "cases": open_cases[:MOST_CASES],
+        "cases_in_all": len(open_cases),
+        "urgent_cases": sum(case.severity in ("critical", "urgent") for case in open_cases),
+        "jobs": jobs,
+        "may_request": request.role in roles.OPERATE,
+        "may_open_case": request.role in roles.WRITE_CASES,
+    }
+
+
+def _record(request: HttpRequest) -> dict[str, Any]:
+    edits = request.role in roles.EDIT_RECORD
+    return {
+        "participation": Participation.objects.select_related("cycle").order_by("-created_at").first(),
+        "models": [_with_progress(model) for model in TrainingModel.objects.order_by("code")],
+        "frameworks": [(use, _degrees(use)) for use in FrameworkUse.objects.order_by("name")],
+        "software": list(SoftwareVersion.objects.order_by("component", "source")),
+        "quotas": [_in_units(row) for row in cluster_queries.granted_and_used()],
+        "reservations": list(cluster_queries.reservations()),
+        "accounts": list(cluster_queries.accounts()),
+        "file_systems": list(FileSystem.objects.select_related("cluster").order_by("cluster__name", "mount")),
+        "buckets": list(Bucket.objects.select_related("cluster").order_by("name")),
+        "may_edit": edits,
+        "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
+    }
+
+
+def _with_progress(model: TrainingModel) -> dict[str, Any]:
+    target, done = model.target_amount, model.done_amount
+    return {"model": model, "percent": min(100, round(100 * done / target)) if target and done is not None else None}
+
+
+DEGREES = {
+    "tensor_parallel": "TP",
+    "pipeline_parallel": "PP",
+    "data_parallel": "DP",
+    "context_parallel": "CP",
+    "expert_parallel": "EP",
+    "sequence_parallel": "SP",
+    "fsdp": "FSDP",
+    "zero_stage": "ZeRO",
+}
+
+
+def _degrees(use: FrameworkUse) -> list[tuple[str, int, Any]]:
+    """Short name, degree, and what it is in full."""
+    told = [(short, getattr(use, field), FrameworkUse._meta.get_field(field).verbose_name) for field, short in DEGREES.items()]
+    return [each for each in told if each[1] is not None]
+
+
+def _in_units(row: dict[str, Any]) -> dict[str, Any]:
+    """Instances are what is granted; accelerators and vCPUs are what others count in."""
+    grant, used = row["grant"], row["used"]
+    instance = facts.load().instance(grant.instance_type)
+    units = [(_("instances"), 1), (_("accelerators"), instance.accelerators if instance else None), (_("vCPUs"), instance.vcpus if instance else None)]
+    counted = [(name, grant.approved_instances * each, used * each) for name, each in units if each]
+    return row | {"units": counted, "left": grant.approved_instances - used, "over": used > grant.approved_instances}
+
+
+def _people(tenant: Tenant) -> dict[str, Any]:
+    members = Membership.objects.filter(holds_today(), tenant=tenant).select_related("person").order_by("role", "person__name")
+    team = Assignment.objects.filter(holds_today(), tenant=tenant).exclude(duty="service").select_related("person")
+    order = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}
+    return {"members": list(members), "team": sorted(team, key=lambda each: (order.get(each.duty, 9), each.person.name))}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@allow(roles.ENGINE_ROOM, write=roles.APPROVE)
+def status(request: HttpRequest) -> HttpResponse:
+    """The engine room: is it alive, what waits, what is stuck, which accounts are quiet."""
+    if request.method == "POST":
+        return _again(request)
+    now = timezone.now()
+    beat = Due.objects.filter(kind="heartbeat").order_by("-done_at").values_list("done_at", flat=True).first()
+    accounts = list(CloudAccount.objects.select_related("tenant").order_by("last_contact_at", "account_id"))
+    context = {
+        "beat": beat,
+        "alive": beat is not None and now - beat < ALIVE_WITHIN,
+        "kinds": overview.waiting_by_kind(),
+        "stuck": overview.stuck(),
+        "lanes": list(Lane.objects.filter(cool_until__gt=now).order_by("name")),
+        "accounts": accounts,
+        "quiet_before": now - QUIET_AFTER,
+        "now": now,
+        "may_again": request.role in roles.APPROVE,
+        "poll": live.address(request, "always"),
+    }
+    return render(request, "program/status.html" + ("#live" if live.asked(request) else ""), context)
+
+
+def _again(request: HttpRequest) -> HttpResponse:
+    """Wish a stuck row again, in the name of the tenant it belongs to."""
+    number = request.POST.get("row", "")
+    known = number.isascii() and number.isdigit() and len(number) < 18
+    row = Due.objects.filter(pk=int(number)).exclude(stuck="").first() if known else None
+    if row is None:
+        messages.warning(request, _("It is no longer stuck."))
+        return see_other(reverse("status"))
+    place = Tenant.objects.get(pk=row.tenant_id) if row.tenant_id else Tenant.objects.get(is_office=True)
+    with acting_for(place, staff=True):
+        due.wish(row.kind, row.ref, tenant=row.tenant_id, lane=row.lane)
+        timeline.record(WORK_AGAIN, about=place, by=request.actor, what=f"{row.kind} {row.ref}", why=row.stuck)
+    messages.success(request, _("Cohort tries it again."))
+    return see_other(reverse("status"))
+
+
+@require_safe
+@allow(roles.STAFF)
+def styleguide(request: HttpRequest) -> HttpResponse:
+    """Every component in use, for whoever builds a page."""
+    return render(request, "program/styleguide.html")

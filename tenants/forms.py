@@ -1,0 +1,163 @@
+"""Forms of the tenants layer: filters of the history, notes, corrections, and the blocks of the tracking record."""
+
+from datetime import datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.contrib.postgres.forms import SimpleArrayField
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tenants.models import FrameworkUse, SoftwareVersion, TrainingModel
+from tenants.web.templatetags.show import SEVERITIES
+
+ANY = ("", gettext_lazy("Any"))
+# The first word of a kind of entry -> what a person calls it.
+SUBJECTS = [
+    ("cluster", gettext_lazy("Clusters")),
+    ("part", gettext_lazy("Parts in the account")),
+    ("node", gettext_lazy("Nodes")),
+    ("job", gettext_lazy("Jobs")),
+    ("case", gettext_lazy("Cases")),
+    ("review", gettext_lazy("Weekly reviews")),
+    ("record", gettext_lazy("Tracking record")),
+    ("interaction", gettext_lazy("Meetings, calls and messages")),
+    ("quota", gettext_lazy("Quotas")),
+    ("account", gettext_lazy("Accounts")),
+    ("member", gettext_lazy("People")),
+    ("participation", gettext_lazy("Participation")),
+]
+MEDIA = {
+    "meeting": gettext_lazy("Meeting"),
+    "call": gettext_lazy("Call"),
+    "mail": gettext_lazy("Mail"),
+    "channel": gettext_lazy("Channel"),
+    "session": gettext_lazy("Session"),
+    "other": gettext_lazy("Other"),
+}
+DAY = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+
+class HistoryFilters(forms.Form):
+    """What of the history is shown; days are those of the reader."""
+
+    about = forms.ChoiceField(label=gettext_lazy("About"), required=False, choices=[ANY, *SUBJECTS])
+    cluster = forms.ChoiceField(label=gettext_lazy("Cluster"), required=False)
+    severity = forms.ChoiceField(label=gettext_lazy("Severity"), required=False, choices=[ANY, *SEVERITIES.items()])
+    audience = forms.ChoiceField(
+        label=gettext_lazy("Audience"),
+        required=False,
+        choices=[ANY, ("shared", gettext_lazy("shared")), ("internal", gettext_lazy("internal"))],
+    )
+    start = forms.DateField(label=gettext_lazy("From"), required=False, widget=DAY)
+    end = forms.DateField(label=gettext_lazy("To"), required=False, widget=DAY)
+
+    def __init__(self, *args: Any, clusters: list[tuple[UUID, str]], internal: bool, zone: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.zone = ZoneInfo(zone)
+        self.fields["cluster"].choices = [ANY, *((str(pk), name) for pk, name in clusters)]
+        if not internal:
+            del self.fields["audience"]
+
+    def chosen(self) -> dict[str, Any]:
+        """The filters as the history's own."""
+        if not self.is_valid():
+            return {}
+        told = self.cleaned_data
+        return {
+            "prefixes": [f"{told['about']}.", f"{told['about']}s."] if told["about"] else [],
+            "cluster": UUID(told["cluster"]) if told["cluster"] else None,
+            "severity": told["severity"],
+            "audience": told.get("audience", ""),
+            "after": self._midnight(told["start"]),
+            "before": self._midnight(told["end"], days=1),
+        }
+
+    def _midnight(self, day: Any, days: int = 0) -> datetime | None:
+        if day is None:
+            return None
+        try:
+            return datetime.combine(day + timedelta(days=days), time.min, self.zone)
+        except OverflowError:
+            return None
+
+
+class NoteForm(forms.Form):
+    """A meeting, call or message written down; who may read it is seen while typing."""
+
+    medium = forms.ChoiceField(label=gettext_lazy("What it was"), choices=[*MEDIA.items()])
+    at = forms.DateTimeField(
+        label=gettext_lazy("When"),
+        required=False,
+        help_text=gettext_lazy("Empty: now. A time in the past is marked as written later."),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    text = forms.CharField(label=gettext_lazy("What was said"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 4}))
+    audience = forms.ChoiceField(
+        label=gettext_lazy("Who may read it"),
+        choices=[("shared", gettext_lazy("Shared with the participant")), ("internal", gettext_lazy("Internal: the participant never sees it"))],
+        widget=forms.RadioSelect,
+        initial="shared",
+    )
+
+    def clean_at(self) -> datetime | None:
+        at = self.cleaned_data["at"]
+        if at is not None and at > timezone.now():
+            raise forms.ValidationError(_("That lies in the future."))
+        return at
+
+
+class CorrectionForm(forms.Form):
+    """What is right; the wrong entry stays, and is shown as corrected."""
+
+    text = forms.CharField(label=gettext_lazy("What is right"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 4}))
+
+
+class BlockForm(forms.ModelForm):
+    """One block of the record. `version` is the one that was being edited."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647)
+
+
+class ModelForm(BlockForm):
+    modalities = SimpleArrayField(
+        forms.CharField(max_length=40), label=gettext_lazy("Modalities"), required=False, help_text=gettext_lazy("With commas: text, image.")
+    )
+
+    class Meta:
+        model = TrainingModel
+        fields = [
+            "code", "name", "family", "architecture", "initialisation", "total_params_b", "active_params_b", "modalities",
+            "context_length", "target_amount", "done_amount", "amount_unit", "precision", "phase", "licence_plan",
+        ]  # fmt: skip
+
+    def clean(self) -> dict[str, Any]:
+        told = super().clean() or {}
+        total, active = told.get("total_params_b"), told.get("active_params_b")
+        if total is not None and active is not None and active > total:
+            self.add_error("active_params_b", _("You wrote %(active)s active of %(total)s in total; it cannot be more.") % {"active": active, "total": total})
+        return told
+
+
+class FrameworkForm(BlockForm):
+    class Meta:
+        model = FrameworkUse
+        fields = [
+            "name", "core_version", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel",
+            "expert_parallel", "sequence_parallel", "fsdp", "zero_stage", "checkpoint",
+        ]  # fmt: skip
+
+    def clean_zero_stage(self) -> int | None:
+        stage = self.cleaned_data["zero_stage"]
+        if stage is not None and stage > 3:
+            raise forms.ValidationError(_("ZeRO has the stages 0 to 3; you wrote %(stage)s.") % {"stage": stage})
+        return stage
+
+
+class SoftwareForm(BlockForm):
+    class Meta:
+        model = SoftwareVersion
+        fields = ["component", "software_version", "source"]

@@ -1,0 +1,210 @@
+"""Pages about a participant's history and record: reading and filtering it, noting, correcting, editing a block."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db import IntegrityError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from tenants import actions
+from tenants.forms import CorrectionForm, FrameworkForm, HistoryFilters, ModelForm, NoteForm, SoftwareForm
+from tenants.history import timeline
+from tenants.history.models import Entry
+from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
+from tenants.queries import history, lines
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web import pages
+from tenants.web.attempt import attempt, see_other
+from tenants.web.problems import Refused, Stale
+
+MOST_CLUSTERS = 200
+
+
+@require_safe
+@allow(roles.READ)
+def history_page(request: HttpRequest) -> HttpResponse:
+    """The history of a participant, newest first, with filters; `entry` begins at one of its lines."""
+    form = _filters(request)
+    chosen = form.chosen()
+    prefixes = tuple(chosen.pop("prefixes", ()))
+    kinds = [name for name in timeline.KINDS if name.startswith(prefixes)] if prefixes else []
+    page = pages.newest_first(_from_entry(request, history(kinds=kinds, **chosen)), request)
+    found = lines(page.rows)
+    context = {
+        "form": form,
+        "chosen": [name for name in form.fields if request.GET.get(name)],
+        "entries": found,
+        "corrected": _corrections(page.rows),
+        "older": page.next,
+        "newest": _without_cursor(request) if "cursor" in request.GET or "entry" in request.GET else None,
+        "may_note": request.role in roles.NOTE,
+        "may_correct": request.role in roles.NOTE,
+        "note_form": NoteForm(),
+    }
+    return render(request, "tenants/history.html", context, status=200 if form.is_valid() else 400)
+
+
+def _filters(request: HttpRequest) -> HistoryFilters:
+    # The history itself names every cluster there ever was, also those that are gone.
+    rows = Entry.objects.filter(kind="cluster.requested").order_by("-occurred_at", "-id")
+    clusters = [(pk, name or str(pk)) for pk, name in rows.values_list("subject_id", "facts__name")[:MOST_CLUSTERS]]
+    return HistoryFilters(request.GET, clusters=clusters, internal=request.internal, zone=request.person.timezone)
+
+
+def _from_entry(request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
+    asked = request.GET.get("entry", "")
+    if not asked or "cursor" in request.GET:
+        return rows
+    if not asked.isascii() or not asked.isdigit() or len(asked) > 18:
+        raise Refused("entry", _("There is no entry '%(asked)s'.") % {"asked": asked[:40]}, status=400)
+    entry = get_object_or_404(Entry.objects.all(), pk=int(asked))
+    return rows.filter(occurred_at__lte=entry.occurred_at).exclude(occurred_at=entry.occurred_at, id__gt=entry.pk)
+
+
+def _without_cursor(request: HttpRequest) -> str:
+    query = request.GET.copy()
+    query.pop("cursor", None)
+    query.pop("entry", None)
+    return f"{request.path}?{query.urlencode()}"
+
+
+def _corrections(entries: list[Entry]) -> set[int]:
+    """Which of these entries a later one corrects; a correction keeps the number of what it corrects."""
+    wanted = [entry.pk for entry in entries]
+    rows = Entry.objects.filter(kind="entry.corrected", corrects_id__in=wanted) if wanted else Entry.objects.none()
+    return set(rows.values_list("corrects_id", flat=True))
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.NOTE)
+def note(request: HttpRequest) -> HttpResponse:
+    """Write down a meeting, a call or a message."""
+    with timezone.override(request.person.timezone):
+        form = NoteForm(request.POST or None)
+        valid = request.method == "POST" and form.is_valid()
+    refused = None
+    if valid:
+        participation = Participation.objects.order_by("-created_at").first()
+        if participation is None:
+            refused = Refused("no_participation", _("This organisation takes part in no cycle, so there is no history to write into."))
+        else:
+            _done, refused = attempt(actions.note_interaction, participation=participation, by=request.actor, **form.cleaned_data)
+        if refused is None:
+            messages.success(request, _("It stands in the history."))
+            return see_other(reverse("history", args=[request.tenant.slug]))
+    context = {"form": form, "refused": refused, "title": _("Note a meeting, call or message"), "submit": _("Add to the history")}
+    status = refused.status if refused else (422 if request.method == "POST" else 200)
+    return render(request, "tenants/write.html", context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.NOTE)
+def correct(request: HttpRequest, pk: int) -> HttpResponse:
+    """Correct an entry by a new one."""
+    entry = get_object_or_404(Entry.objects.all(), pk=pk)
+    form = CorrectionForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        actions.correct_entry(entry=entry, text=form.cleaned_data["text"], by=request.actor)
+        messages.success(request, _("The correction stands in the history, beside what it corrects."))
+        return see_other(reverse("history", args=[request.tenant.slug]))
+    context = {"form": form, "entries": lines([entry]), "title": _("Correct an entry"), "submit": _("Add the correction")}
+    return render(request, "tenants/write.html", context, status=422 if request.method == "POST" else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.EDIT_RECORD)
+def edit_model(request: HttpRequest, pk: UUID) -> HttpResponse:
+    return edit_block(request, TrainingModel, ModelForm, pk)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.EDIT_RECORD)
+def edit_framework(request: HttpRequest, pk: UUID) -> HttpResponse:
+    return edit_block(request, FrameworkUse, FrameworkForm, pk)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.EDIT_RECORD)
+def edit_software(request: HttpRequest, pk: UUID) -> HttpResponse:
+    return edit_block(request, SoftwareVersion, SoftwareForm, pk)
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.EDIT_RECORD)
+def add_model(request: HttpRequest) -> HttpResponse:
+    return _add_block(request, TrainingModel, ModelForm, _("Add a model"))
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.EDIT_RECORD)
+def add_framework(request: HttpRequest) -> HttpResponse:
+    return _add_block(request, FrameworkUse, FrameworkForm, _("Add a framework"))
+
+
+@require_http_methods(["GET", "POST"])
+@allow(roles.EDIT_RECORD)
+def add_software(request: HttpRequest) -> HttpResponse:
+    return _add_block(request, SoftwareVersion, SoftwareForm, _("Add a component"))
+
+
+def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], pk: UUID) -> HttpResponse:
+    """Change one block of the record. Somebody else's newer version is shown beside what was typed, and nothing is lost."""
+    block = get_object_or_404(model.objects.all(), pk=pk)
+    title = _("Edit %(what)s") % {"what": block}
+    form = form_class(request.POST if request.method == "POST" else None, instance=block, initial={"version": block.version})
+    refused, status = None, 422 if request.method == "POST" else 200
+    if request.method == "POST" and form.is_valid():
+        changes = {name: form.cleaned_data[name] for name in form._meta.fields}
+        version = form.cleaned_data["version"]
+        refused = _kept(form, actions.edit_record, block=block, changes=changes, version=version, by=request.actor)
+        if refused is None and not form.errors:
+            messages.success(request, _("Saved. The history keeps what it was before."))
+            return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
+        status = refused.status if refused else 422
+        if isinstance(refused, Stale):
+            # What was typed stays in the form; sending it again is a change of the newest version.
+            data = request.POST.copy()
+            data["version"] = refused.facts["version"]
+            form = form_class(data, instance=block)
+    context = {"form": form, "title": title, "refused": refused, "diff": _side_by_side(form, refused), "submit": _("Save")}
+    return render(request, "tenants/edit.html", context, status=status)
+
+
+def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], title: str) -> HttpResponse:
+    participation = get_object_or_404(Participation.objects.order_by("-created_at")[:1])
+    data = request.POST.copy() if request.method == "POST" else None
+    if data is not None:
+        data["version"] = "1"
+    form = form_class(data, instance=model(tenant_id=participation.tenant_id, participation=participation), initial={"version": 1})
+    refused = None
+    if request.method == "POST" and form.is_valid():
+        form.instance.version = 1
+        refused = _kept(form, actions.add_record, block=form.instance, by=request.actor)
+        if refused is None and not form.errors:
+            messages.success(request, _("Added."))
+            return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
+    status = 200 if request.method == "GET" else refused.status if refused else 422
+    return render(request, "tenants/edit.html", {"form": form, "title": title, "refused": refused, "submit": _("Add")}, status=status)
+
+
+def _kept(form: forms.BaseForm, action: Any, **values: Any) -> Refused | None:
+    """Try it; what the database's own rules refuse becomes an error of the form."""
+    try:
+        return attempt(action, **values)[1]
+    except IntegrityError:
+        form.add_error(None, _("There is one of this name already, or the values do not go together."))
+        return None
+
+
+def _side_by_side(form: forms.BaseForm, refused: Refused | None) -> list[dict[str, Any]]:
+    changes = refused.facts.get("changes", {}) if isinstance(refused, Stale) else {}
+    return [{"label": form.fields[name].label, "theirs": theirs, "yours": yours} for name, (theirs, yours) in changes.items()]
