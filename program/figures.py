@@ -70,7 +70,11 @@ def state_at(events: Iterable[Event]) -> CaseThen:
 def _after(then: CaseThen, event: Event) -> CaseThen:
     facts, noun, word = event.facts, *event.kind.split(".", 1)
     if event.kind == "case.opened":
-        told = {"number": facts.get("number", ""), "title": facts.get("title", ""), "type": facts.get("type", "problem")}
+        told = {
+            "number": facts.get("number", ""),
+            "title": facts.get("title", ""),
+            "type": facts.get("type", "problem"),
+        }
         then = replace(then, state="new", opened=event.at, severity=facts["case_severity"], **told)
     elif event.kind == "case.reopened":
         then = replace(then, state="in_progress", reopened=event.at, answered=None)
@@ -82,7 +86,10 @@ def _after(then: CaseThen, event: Event) -> CaseThen:
     elif event.kind == "case.planned":
         due = facts.get("due")
         then = replace(
-            then, owner=facts.get("owner"), next_step=facts.get("next_step", ""), due=date.fromisoformat(due) if due else None
+            then,
+            owner=facts.get("owner"),
+            next_step=facts.get("next_step", ""),
+            due=date.fromisoformat(due) if due else None,
         )
     elif noun == "case" and word in CASE and then.state:
         then = replace(then, state=word)
@@ -193,7 +200,9 @@ class Item:
     carried: bool
 
 
-def agenda(cases: Iterable[CaseThen], cutoff: datetime, times: Mapping[str, int], carried: frozenset[str]) -> list[Item]:
+def agenda(
+    cases: Iterable[CaseThen], cutoff: datetime, times: Mapping[str, int], carried: frozenset[str]
+) -> list[Item]:
     """The open cases in the order of the meeting; `times` is how often each was on an agenda before."""
     items = [
         Item(

@@ -71,7 +71,9 @@ def _alone(cycle: Cycle) -> None:
 
 
 def _frozen_meanwhile() -> Refused:
-    return Refused("frozen_meanwhile", _("Somebody else froze a review of this cycle at the same moment. Look at that one."))
+    return Refused(
+        "frozen_meanwhile", _("Somebody else froze a review of this cycle at the same moment. Look at that one.")
+    )
 
 
 def _refuse_the_wrong_moment(cutoff: datetime, frozen_at: datetime) -> None:
@@ -79,7 +81,11 @@ def _refuse_the_wrong_moment(cutoff: datetime, frozen_at: datetime) -> None:
         raise Refused("cutoff", _("Say the moment with its time zone."), status=422, field="cutoff")
     margin = timedelta(seconds=settings.SETTLE_SECONDS)
     if cutoff > frozen_at + margin:
-        raise Refused("cutoff_ahead", _("%(cutoff)s lies ahead; a review looks back.") % {"cutoff": _shown(cutoff)}, field="cutoff")
+        raise Refused(
+            "cutoff_ahead",
+            _("%(cutoff)s lies ahead; a review looks back.") % {"cutoff": _shown(cutoff)},
+            field="cutoff",
+        )
     if cutoff > frozen_at:
         ready = cutoff + margin
         raise Refused(
@@ -99,10 +105,14 @@ def _events(cycle: Cycle, cutoff: datetime, frozen_at: datetime, last: Review | 
     """Every counted entry about the cases that were open at the last review or have been heard of since."""
     taking_part = list(Participation.objects.filter(cycle=cycle).values_list("pk", "tenant_id", "tenant__slug"))
     if not taking_part:
-        raise Refused("empty_cycle", _("Nobody takes part in %(cycle)s yet: there is nothing to review.") % {"cycle": cycle})
+        raise Refused(
+            "empty_cycle", _("Nobody takes part in %(cycle)s yet: there is nothing to review.") % {"cycle": cycle}
+        )
     slugs = {tenant: slug for _pk, tenant, slug in taking_part}
     # A case of a tenant with no single participation belongs to every cycle the tenant takes part in.
-    ours = Q(participation__in=[pk for pk, _tenant, _slug in taking_part]) | Q(participation=None, tenant__in=list(slugs))
+    ours = Q(participation__in=[pk for pk, _tenant, _slug in taking_part]) | Q(
+        participation=None, tenant__in=list(slugs)
+    )
     counted = Entry.objects.filter(ours, subject=Case.SUBJECT, occurred_at__lte=cutoff, recorded_at__lte=frozen_at)
     if last is not None:
         heard = counted.filter(Q(occurred_at__gt=last.cutoff_at) | Q(recorded_at__gt=last.frozen_at))

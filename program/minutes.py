@@ -18,7 +18,9 @@ LONGEST_NOTE = 500
 def minutes_of(tenant: Tenant, review: Review) -> str:
     """The text of a tenant's minutes. Runs while acting for this tenant alone."""
     with override(None):
-        items = list(ReviewItem.objects.filter(review_id=review.pk).select_related("case", "owner").order_by("position"))
+        items = list(
+            ReviewItem.objects.filter(review_id=review.pk).select_related("case", "owner").order_by("position")
+        )
         notes = _notes(review, [item.case_id for item in items])
         parts = [_head(tenant, review, len(items))]
         parts += [_item(item, notes.get(item.case_id, [])) for item in items]
@@ -91,7 +93,10 @@ def _seal(review: Review) -> str:
     frozen = _("Digest of the review: %(sha256)s") % {"sha256": review.sha256}
     if newest is None:
         return frozen
-    sealed = _("Your history is sealed until %(until)s: %(digest)s") % {"until": _time(newest.until), "digest": newest.digest}
+    sealed = _("Your history is sealed until %(until)s: %(digest)s") % {
+        "until": _time(newest.until),
+        "digest": newest.digest,
+    }
     return f"{frozen}\n{sealed}"
 
 

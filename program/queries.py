@@ -172,7 +172,9 @@ def _participations() -> QuerySet[Any]:
 
 def _add_leads(tenants: dict[UUID, list[Row]]) -> None:
     holds = Q(ends_on=None, duty="lead", tenant__in=list(tenants))
-    for tenant, name, email in Assignment.objects.filter(holds).values_list("tenant_id", "person__name", "person__email"):
+    for tenant, name, email in Assignment.objects.filter(holds).values_list(
+        "tenant_id", "person__name", "person__email"
+    ):
         for row in tenants[tenant]:
             row.lead = name or email
 

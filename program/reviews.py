@@ -53,7 +53,9 @@ def settle_item(
         item.refresh_from_db(from_queryset=ReviewItem.objects.select_for_update(of=("self",)))
         review = Review.objects.get(pk=item.review_id)
         if review.state not in OPEN_REVIEW:
-            raise Refused("review_published", _("Review %(number)s is published: its items stand.") % {"number": review.number})
+            raise Refused(
+                "review_published", _("Review %(number)s is published: its items stand.") % {"number": review.number}
+            )
         if version is not None and item.version != version:
             raise _stale(item, owner, next_step, due)
         missing = _missing(owner, next_step.strip(), due)

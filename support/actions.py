@@ -113,7 +113,12 @@ def _next_number(tenant: Tenant) -> str:
     """The lock lets one case in at a time; a plain FOR UPDATE would also stop every row that names the tenant."""
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     # CASE-10000 sorts before CASE-9999: the longest number comes first, then the greatest.
-    last = Case.objects.filter(tenant=tenant).order_by(Length("number").desc(), "-number").values_list("number", flat=True).first()
+    last = (
+        Case.objects.filter(tenant=tenant)
+        .order_by(Length("number").desc(), "-number")
+        .values_list("number", flat=True)
+        .first()
+    )
     return f"CASE-{int((last or 'CASE-0').partition('-')[2]) + 1:04d}"
 
 
@@ -152,7 +157,14 @@ def note_case(
     at = moment(at)
     note, spoken = _note(case, text, audience, by, at)
     timeline.record(
-        states.CASE_NOTED, about=case, by=by, at=at, audience=audience, number=case.number, case_note=str(note.pk), **spoken
+        states.CASE_NOTED,
+        about=case,
+        by=by,
+        at=at,
+        audience=audience,
+        number=case.number,
+        case_note=str(note.pk),
+        **spoken,
     )
     if spoken.get("spoke") == "customer" and case.state == "waiting_customer":
         move(case, "in_progress", by=by, at=at, number=case.number)
@@ -233,7 +245,15 @@ def change_severity(
     raised = states.SEVERITIES.index(severity) < states.SEVERITIES.index(was)
     write(case, severity=severity, **({"severity_raised_at": at} if raised else {}))
     timeline.record(
-        states.CASE_SEVERITY, about=case, by=by, at=at, severity=severity, number=case.number, was=was, to=severity, why=why
+        states.CASE_SEVERITY,
+        about=case,
+        by=by,
+        at=at,
+        severity=severity,
+        number=case.number,
+        was=was,
+        to=severity,
+        why=why,
     )
     return case
 
@@ -244,7 +264,9 @@ def mitigate_case(*, case: Case, why: str, by: str, version: int | None = None, 
     return _moved(case, "mitigated", by=by, version=version, at=at, why=why)
 
 
-def wait_for(*, case: Case, whom: str, why: str, by: str, version: int | None = None, at: datetime | None = None) -> Case:
+def wait_for(
+    *, case: Case, whom: str, why: str, by: str, version: int | None = None, at: datetime | None = None
+) -> Case:
     """Wait for the provider, a decision or a date; `ask_customer` waits for the participant."""
     one_of(whom, tuple(states.WAITS), "whom")
     why = text_of(why, _("why"), 300, "why")
@@ -282,7 +304,17 @@ def resolve_case(
     with override(None):  # the history keeps the source language's word
         words = str(Case.Cause(cause).label)
     hours = None if lost_hours is None else f"{lost_hours:f}"
-    _moved(case, "resolved", by=by, version=version, at=at, columns=columns, cause=words, cause_code=cause, lost_hours=hours)
+    _moved(
+        case,
+        "resolved",
+        by=by,
+        version=version,
+        at=at,
+        columns=columns,
+        cause=words,
+        cause_code=cause,
+        lost_hours=hours,
+    )
     end_idle_seats(tenant=case.tenant, component=case.component)
     return case
 

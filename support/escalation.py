@@ -67,7 +67,9 @@ def end_idle_seats(*, tenant: Tenant, component: str) -> None:
     engineers = _serving().filter(team=component).values("person")
     # Days count whole and both ends are included: only a seat that ended yesterday is closed now.
     yesterday = moment(None).date() - timedelta(days=1)
-    Assignment.objects.filter(person__in=engineers, tenant=tenant, duty="service", ends_on=None).update(ends_on=yesterday)
+    Assignment.objects.filter(person__in=engineers, tenant=tenant, duty="service", ends_on=None).update(
+        ends_on=yesterday
+    )
 
 
 def _serving() -> QuerySet[Membership]:

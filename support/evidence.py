@@ -48,7 +48,12 @@ def of_job(entry: Entry) -> Found | None:
         },
         evidence={
             "entry": entry.pk,
-            "job": {"id": str(job.pk), "name": job.name, "external_id": job.external_id, "state": entry.kind.partition(".")[2]},
+            "job": {
+                "id": str(job.pk),
+                "name": job.name,
+                "external_id": job.external_id,
+                "state": entry.kind.partition(".")[2],
+            },
             "nodes": job.node_names,
             "exit_code": job.exit_code,
             "signal": job.signal,
@@ -57,7 +62,8 @@ def of_job(entry: Entry) -> Found | None:
             "restarts": job.restarts,
             "started_at": _iso(job.started_at),
             "ended_at": _iso(job.ended_at),
-            "log": log,
+            "lost_hours": None if job.lost_hours is None else f"{job.lost_hours:f}",
+            "log": log if log or job.log_read_at else None,  # None: the last lines could not be read
             "cluster": _cluster(job.cluster),
             "configuration": _configuration(job.cluster, job.configuration),
         },
@@ -74,13 +80,20 @@ def of_cluster(entry: Entry) -> Found | None:
     latest = Revision.objects.filter(cluster=cluster).order_by("-number").first()
     return Found(
         cluster=cluster,
-        facts={"name": cluster.name, "why": str(entry.facts.get("why") or _("no reason given")), "part": str(entry.facts.get("part", ""))},
+        facts={
+            "name": cluster.name,
+            "why": str(entry.facts.get("why") or _("no reason given")),
+            "part": str(entry.facts.get("part", "")),
+        },
         evidence={
             "entry": entry.pk,
             "reason": entry.facts.get("why", ""),
             "cluster": _cluster(cluster),
             "conditions": cluster.conditions,
-            "parts": [{"name": p.name, "kind": p.kind, "state": p.state, "status": p.status, "reason": p.reason} for p in parts],
+            "parts": [
+                {"name": p.name, "kind": p.kind, "state": p.state, "status": p.status, "reason": p.reason}
+                for p in parts
+            ],
             "nodes": [{"name": n.name, "state": n.state, "status": n.engine_status, "reason": n.reason} for n in nodes],
             "configuration": {"number": latest.number, "body": latest.body} if latest else None,
         },

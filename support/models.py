@@ -43,7 +43,7 @@ class Case(TenantOwned):
     next_step_due = models.DateField(_("by"), null=True, blank=True)
     opened_at = models.DateTimeField()
     reopened_at = models.DateTimeField(null=True)
-    severity_raised_at = models.DateTimeField(null=True)  # the response is due from here: it was not known to be so bad before
+    severity_raised_at = models.DateTimeField(null=True)  # the response counts from here, it was not so bad before
     first_response_at = models.DateTimeField(null=True)
     last_shared_at = models.DateTimeField(null=True)
     resolved_at = models.DateTimeField(null=True)

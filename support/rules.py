@@ -44,10 +44,28 @@ RULES: Mapping[str, Rule] = {
 FAILURES: tuple[Failure, ...] = (
     Failure("node", "hardware", _("a node failed"), True, r"\bNODE_FAIL\b|NodeFail|unexpectedly rebooted"),
     Failure("gpu", "gpu", _("an accelerator reported an error"), True, r"\bXid\b|uncorrectable ECC|row remap"),
-    Failure("efa", "efa", _("the network adapter failed"), True, r"EFA health check|NET/OFI Using TCP|Unable to register memory"),
+    Failure(
+        "efa",
+        "efa",
+        _("the network adapter failed"),
+        True,
+        r"EFA health check|NET/OFI Using TCP|Unable to register memory",
+    ),
     Failure("neuron", "neuron", _("the Neuron compiler or runtime failed"), False, r"neuronx-cc|NCC_EOOM|\bNRT_"),
-    Failure("nccl", "nccl", _("collective communication stopped"), True, r"Watchdog caught collective|\bNCCL\b.*(timeout|error|fail)"),
-    Failure("accelerator_memory", "memory", _("an accelerator ran out of memory"), False, r"(CUDA|HIP) out of memory|OutOfMemoryError"),
+    Failure(
+        "nccl",
+        "nccl",
+        _("collective communication stopped"),
+        True,
+        r"Watchdog caught collective|\bNCCL\b.*(timeout|error|fail)",
+    ),
+    Failure(
+        "accelerator_memory",
+        "memory",
+        _("an accelerator ran out of memory"),
+        False,
+        r"(CUDA|HIP) out of memory|OutOfMemoryError",
+    ),
     Failure(
         "host_memory",
         "memory",
@@ -57,7 +75,13 @@ FAILURES: tuple[Failure, ...] = (
         frozenset({137}),
         frozenset({9}),
     ),
-    Failure("storage", "storage", _("storage failed"), True, r"No space left on device|Stale file handle|Input/output error|\bLustre\w*Error"),
+    Failure(
+        "storage",
+        "storage",
+        _("storage failed"),
+        True,
+        r"No space left on device|Stale file handle|Input/output error|\bLustre\w*Error",
+    ),
     Failure("numbers", "training", _("the loss is not a number"), False, r"\b(loss|grad\w*)\b\D{0,20}\bnan\b"),
 )
 

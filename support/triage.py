@@ -1,7 +1,6 @@
 """What opens a case by itself: an entry that somebody should look at becomes a case, or evidence of a similar open one."""
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 
 from django.utils.translation import override
 
@@ -10,7 +9,7 @@ from support.actions import open_case
 from support.evidence import Found, of_cluster, of_job
 from support.models import Case
 from support.rules import RULES, Rule
-from support.writing import moment, write
+from support.writing import write
 from tenants.files import attach
 from tenants.history import timeline
 from tenants.history.models import Entry
@@ -20,8 +19,6 @@ from tenants.work import due
 from tenants.work.loop import handler
 
 ENGINE = "engine"
-LOG_COMES_WITHIN = timedelta(seconds=45)  # the last lines are read after the end was seen
-LOOK_AGAIN = timedelta(seconds=3)
 
 LOOKS: Mapping[str, Callable[[Entry], Found | None]] = {"job": of_job, "cluster": of_cluster, "part": of_cluster}
 
@@ -38,9 +35,6 @@ def triage(held: due.Held) -> None:
         if entry is None or rule is None or found is None or _is_a_proof(found):
             due.remove(held)
             return
-        if _log_is_on_its_way(found, entry):
-            due.finish(held, again_in=LOOK_AGAIN)
-            return
         _open_or_attach(tenant, entry, rule, found)
         due.remove(held)
 
@@ -48,14 +42,6 @@ def triage(held: due.Held) -> None:
 def _is_a_proof(found: Found) -> bool:
     """A failed proof keeps its cluster from being ready, which is what somebody should look at."""
     return found.job is not None and found.job.purpose == "proof"
-
-
-def _log_is_on_its_way(found: Found, entry: Entry) -> bool:
-    job = found.job
-    if job is None or found.log or not job.external_id or job.started_at is None:
-        return False
-    read = job.log_read_at is not None and (job.ended_at is None or job.log_read_at >= job.ended_at)
-    return not read and moment(None) - entry.recorded_at < LOG_COMES_WITHIN
 
 
 def similar(signature: str) -> Case | None:
@@ -85,7 +71,9 @@ def _open_or_attach(tenant: Tenant, entry: Entry, rule: Rule, found: Found) -> N
             entry=entry.pk,
         )
     else:
-        timeline.record(states.CASE_EVIDENCE, about=case, by=ENGINE, number=case.number, what=title[:300], entry=entry.pk)
+        timeline.record(
+            states.CASE_EVIDENCE, about=case, by=ENGINE, number=case.number, what=title[:300], entry=entry.pk
+        )
         write(case)
     if found.log and found.job:
         name = f"{found.job.name}.log"

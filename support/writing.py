@@ -46,7 +46,9 @@ def write(case: Case, **columns: Any) -> None:
 
 def refuse_ended(case: Case) -> None:
     if case.state in states.ENDED:
-        raise Refused("case_ended", _("%(number)s is resolved. Reopen it first.") % {"number": case.number}, state=case.state)
+        raise Refused(
+            "case_ended", _("%(number)s is resolved. Reopen it first.") % {"number": case.number}, state=case.state
+        )
 
 
 def text_of(value: str, what: str, most: int, field: str = "text") -> str:

@@ -39,7 +39,14 @@ def test_the_groups_of_the_agenda_are_those_that_are_stored():
 
 def test_a_case_is_what_its_last_state_entry_says():
     steps = [("opened", 1), ("taken", 2), ("in_progress", 2), ("noted", 3), ("waiting_customer", 4), ("noted", 5)]
-    for upto, state in [(1, "new"), (2, "new"), (3, "in_progress"), (4, "in_progress"), (5, "waiting_customer"), (6, "waiting_customer")]:
+    for upto, state in [
+        (1, "new"),
+        (2, "new"),
+        (3, "in_progress"),
+        (4, "in_progress"),
+        (5, "waiting_customer"),
+        (6, "waiting_customer"),
+    ]:
         assert state_at(story(*steps[:upto])).state == state
 
 
@@ -128,7 +135,10 @@ def test_a_history_that_does_not_add_up_is_named(steps):
     assert [broken.case for broken in found.broken] == ["a"]
 
 
-LEGAL = {"open": ["in_progress", "waiting_customer", "mitigated", "noted", "resolved"], "ended": ["closed", "reopened", "noted"]}
+LEGAL = {
+    "open": ["in_progress", "waiting_customer", "mitigated", "noted", "resolved"],
+    "ended": ["closed", "reopened", "noted"],
+}
 
 
 @st.composite
@@ -157,7 +167,9 @@ def test_the_balance_holds_for_every_lawful_history(events, t0, margin, chance):
     found = figures(shuffled, lambda one: one.at <= at(t0) and one.recorded_at <= at(t0 + margin))
     assert found.balanced, found.broken
     assert found.open_now == found.open_before + found.opened + found.reopened - found.resolved
-    before = figures([one for one in events if one.at <= at(t0) and one.recorded_at <= at(t0 + margin)], lambda _one: False)
+    before = figures(
+        [one for one in events if one.at <= at(t0) and one.recorded_at <= at(t0 + margin)], lambda _one: False
+    )
     assert before.open_now == found.open_before
     ids = {then.case for then in before.open_cases} & {then.case for then in found.open_cases}
     assert (found.carried, found.carried_cases) == (len(ids), ids)
@@ -169,7 +181,9 @@ def test_reviews_in_a_row_add_up_to_one_over_all(events, cutoffs):
     last = None
     for cutoff in sorted(cutoffs):
         now = [one for one in events if one.at <= at(cutoff) and one.recorded_at <= at(cutoff)]
-        found = figures(now, lambda one, last=last: last is not None and one.at <= at(last) and one.recorded_at <= at(last))
+        found = figures(
+            now, lambda one, last=last: last is not None and one.at <= at(last) and one.recorded_at <= at(last)
+        )
         assert found.open_before == before
         for name in total:
             total[name] += getattr(found, name)
@@ -179,7 +193,14 @@ def test_reviews_in_a_row_add_up_to_one_over_all(events, cutoffs):
 
 def then(severity="normal", state="in_progress", days=6.0, **more):
     values = {"owner": "p", "next_step": "Swap", "answered": at(days), "number": "CASE-0001", **more}
-    return CaseThen(case=more.get("number", "x"), tenant=values.pop("tenant", "hoshi"), state=state, severity=severity, opened=at(days), **values)
+    return CaseThen(
+        case=more.get("number", "x"),
+        tenant=values.pop("tenant", "hoshi"),
+        state=state,
+        severity=severity,
+        opened=at(days),
+        **values,
+    )
 
 
 @pytest.mark.parametrize(

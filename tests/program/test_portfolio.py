@@ -37,7 +37,13 @@ def cared_for(world):
     """Both participants have a lead and a fresh record: nothing needs attention."""
     for tenant in (world.hoshi, world.umi):
         with acting_for(tenant, staff=True):
-            assign(person=world.person("lead_architect"), tenant=tenant, duty="lead", by="engine", starts_on=date(2025, 1, 1))
+            assign(
+                person=world.person("lead_architect"),
+                tenant=tenant,
+                duty="lead",
+                by="engine",
+                starts_on=date(2025, 1, 1),
+            )
             about = world.participations[tenant.slug]
             timeline.record("record.changed", about=about, by="engine", at=NOW - timedelta(days=1), what="x", fields=[])
 
@@ -75,7 +81,9 @@ def test_a_critical_case_comes_before_a_failed_cluster(world, cared_for):
         Cluster.objects.filter(pk=cluster.pk).update(state="failed")
     assert order() == ["hoshi", "umi"]
     with acting_for(world.umi, staff=True):
-        actions.open_case(tenant=world.umi, title="All stopped", severity="critical", by="engine", at=NOW - timedelta(minutes=16))
+        actions.open_case(
+            tenant=world.umi, title="All stopped", severity="critical", by="engine", at=NOW - timedelta(minutes=16)
+        )
     assert order() == ["umi", "hoshi"]
     row = rows()["umi"]
     assert codes(row) == ["critical_case", "response_overdue"]

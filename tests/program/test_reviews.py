@@ -184,7 +184,13 @@ def test_every_participants_items_are_its_own_rows(world, opened, frozen):
 
 
 def settle(item, world, **values):
-    given = {"owner": world.person("lead_architect"), "next_step": "Swap the node", "due": DUE, "by": "engine", **values}
+    given = {
+        "owner": world.person("lead_architect"),
+        "next_step": "Swap the node",
+        "due": DUE,
+        "by": "engine",
+        **values,
+    }
     return reviews.settle_item(item=item, **given)
 
 
@@ -253,7 +259,10 @@ def test_the_rest_is_accepted_as_a_block(world, opened, frozen, chair):
 
 
 def test_each_participant_gets_minutes_that_hold_nothing_of_others_and_nothing_internal(world, opened, frozen, chair):
-    hers, theirs = opened(world.hoshi, ago(days=3), title="Hoshi's nodes die"), opened(world.umi, ago(days=3), title="Umi's secret")
+    hers, theirs = (
+        opened(world.hoshi, ago(days=3), title="Hoshi's nodes die"),
+        opened(world.umi, ago(days=3), title="Umi's secret"),
+    )
     for case in (hers, theirs):
         with acting_for(case.tenant, staff=True):
             actions.note_case(case=case, text=f"shared with {case.tenant.slug}", audience="shared", by=chair.actor)
@@ -268,7 +277,14 @@ def test_each_participant_gets_minutes_that_hold_nothing_of_others_and_nothing_i
     reviews.publish(review=review, by=chair.actor)
     with acting_for(world.hoshi):
         minutes = Minutes.objects.get()
-        for text in ("Hoshi's nodes die", "shared with hoshi", "Swap the node", "Done (hardware)", chair.name, review.sha256):
+        for text in (
+            "Hoshi's nodes die",
+            "shared with hoshi",
+            "Swap the node",
+            "Done (hardware)",
+            chair.name,
+            review.sha256,
+        ):
             assert text in minutes.body
         assert digest_of_hoshi in minutes.body
         for text in ("Umi", "umi", "INTERNAL"):

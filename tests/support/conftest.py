@@ -32,7 +32,9 @@ def cluster_of(world: World, tenant: Tenant, name: str = "lab") -> Cluster:
             main_type="p5.48xlarge",
             requested_by="engine",
         )
-        Revision.objects.create(tenant=tenant, cluster=cluster, number=1, body={"groups": [{"count": 4}]}, author="engine")
+        Revision.objects.create(
+            tenant=tenant, cluster=cluster, number=1, body={"groups": [{"count": 4}]}, author="engine"
+        )
     return cluster
 
 
@@ -76,6 +78,8 @@ def new_case(world: World) -> Callable[..., Case]:
 
     def make(**values: Any) -> Case:
         tenant = values.pop("tenant", world.hoshi)
-        return open_case(**{"tenant": tenant, "title": "Loss is not a number", "severity": "high", "by": "engine", **values})
+        return open_case(
+            **{"tenant": tenant, "title": "Loss is not a number", "severity": "high", "by": "engine", **values}
+        )
 
     return make

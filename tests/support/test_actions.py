@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from django.http import Http404
 from django.utils import timezone
 
 from support import actions, queries
@@ -11,6 +12,7 @@ from support.models import Case, CaseNote
 from tenants.history.models import Entry
 from tenants.history.moves import IllegalMove
 from tenants.models import ApiToken, Assignment, Membership
+from tenants.wall.access import seat
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
 
@@ -171,7 +173,9 @@ def test_every_write_raises_the_version_and_a_stale_page_is_refused_with_both_te
             lambda: actions.plan_case(
                 case=case, owner=architect, next_step="Swap", due=DUE, by=by, version=case.version
             ),
-            lambda: actions.change_severity(case=case, severity="urgent", why="All stopped", by=by, version=case.version),
+            lambda: actions.change_severity(
+                case=case, severity="urgent", why="All stopped", by=by, version=case.version
+            ),
             lambda: actions.wait_for(case=case, whom="provider", why="Asked AWS", by=by, version=case.version),
             lambda: actions.resume_case(case=case, by=by, version=case.version),
             lambda: actions.mitigate_case(case=case, why="Runs on 8 nodes", by=by, version=case.version),
@@ -258,7 +262,9 @@ def test_attention_tells_what_is_missing_until_it_is_there(world, new_case):
         row = Case.objects.values().get(pk=case.pk)
         assert queries.attention(row, later) == queries.attention(case, later)
         actions.note_case(case=case, text="Hi", audience="shared", by=architect.actor)
-        actions.plan_case(case=case, owner=architect, next_step="Swap", due=later.date() - timedelta(days=1), by="engine")
+        actions.plan_case(
+            case=case, owner=architect, next_step="Swap", due=later.date() - timedelta(days=1), by="engine"
+        )
         assert queries.attention(case, later) == ["step_overdue", "over_age"]
         actions.resolve_case(case=case, cause="software", by="engine")
         assert queries.attention(case, later) == []
@@ -288,6 +294,21 @@ def test_an_escalated_case_gives_its_engineers_a_seat_until_it_is_resolved(world
         assert seats() == []
         actions.reopen_case(case=second, why="Back", by=by)
         assert seats() == [world.hoshi]
+
+
+def test_the_door_lets_an_engineer_in_only_while_a_case_is_escalated(world, new_case, efa_engineer):
+    with pytest.raises(Http404):
+        seat(efa_engineer, "hoshi")
+    with acting_for(world.hoshi, staff=True):
+        case = new_case()
+        actions.escalate_case(case=case, component="svc-ec2", why="EFA", by="engine")
+    assert seat(efa_engineer, "hoshi").internal
+    with pytest.raises(Http404):
+        seat(efa_engineer, "umi")
+    with acting_for(world.hoshi, staff=True):
+        actions.resolve_case(case=case, cause="provider", by="engine")
+    with pytest.raises(Http404):
+        seat(efa_engineer, "hoshi")
 
 
 def test_a_service_engineer_sees_only_what_was_escalated_to_the_own_component(world, new_case, efa_engineer):

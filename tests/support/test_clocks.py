@@ -78,7 +78,9 @@ def test_a_day_of_23_hours_is_not_a_whole_day():
     assert clocks.age_days(before.astimezone(UTC), after.astimezone(UTC) + timedelta(hours=1)) == 1
 
 
-@pytest.mark.parametrize(("severity", "days"), [("critical", 1), ("urgent", 3), ("high", 7), ("normal", 14), ("low", 28)])
+@pytest.mark.parametrize(
+    ("severity", "days"), [("critical", 1), ("urgent", 3), ("high", 7), ("normal", 14), ("low", 28)]
+)
 def test_a_case_is_over_age_when_open_longer_than_its_limit(severity, days):
     limit = timedelta(days=days)
     assert not clocks.over_age(severity, NOON, NOON + limit)

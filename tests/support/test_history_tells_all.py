@@ -36,14 +36,20 @@ def test_whatever_people_do_the_history_tells_the_same_as_the_row(world, new_cas
             act = chance.choice(
                 [
                     lambda: actions.take_case(case=case, person=architect, **later()),
-                    lambda: actions.note_case(case=case, text="x", audience=chance.choice(["shared", "internal"]), **later()),
+                    lambda: actions.note_case(
+                        case=case, text="x", audience=chance.choice(["shared", "internal"]), **later()
+                    ),
                     lambda: actions.ask_customer(case=case, text="x", **later()),
-                    lambda: actions.plan_case(case=case, owner=engineer, next_step="x", due=date(2031, 1, 1), **later()),
+                    lambda: actions.plan_case(
+                        case=case, owner=engineer, next_step="x", due=date(2031, 1, 1), **later()
+                    ),
                     lambda: actions.change_severity(
                         case=case, severity=chance.choice(["critical", "normal", "low"]), why="x", **later()
                     ),
                     lambda: actions.mitigate_case(case=case, why="x", **later()),
-                    lambda: actions.wait_for(case=case, whom=chance.choice(["provider", "decision", "date"]), why="x", **later()),
+                    lambda: actions.wait_for(
+                        case=case, whom=chance.choice(["provider", "decision", "date"]), why="x", **later()
+                    ),
                     lambda: actions.resume_case(case=case, **later()),
                     lambda: actions.resolve_case(case=case, cause="software", **later()),
                     lambda: actions.reopen_case(case=case, why="x", **later()),
@@ -56,7 +62,15 @@ def test_whatever_people_do_the_history_tells_the_same_as_the_row(world, new_cas
                 continue
             case.refresh_from_db()
             then = state_at(events_of(case))
-            told = (then.state, then.severity, then.opened, then.reopened, then.severity_raised, then.answered, then.last_shared)
+            told = (
+                then.state,
+                then.severity,
+                then.opened,
+                then.reopened,
+                then.severity_raised,
+                then.answered,
+                then.last_shared,
+            )
             kept = (
                 case.state,
                 case.severity,

@@ -5,10 +5,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
-from support import actions
-from support.models import Case, CaseNote
 from tenants.wall.acting import acting_for
 
 DAY = timedelta(days=1)
@@ -33,7 +30,12 @@ def address(name, case, tenant="hoshi"):
 @pytest.fixture
 def case(world, new_case):
     with acting_for(world.hoshi):
-        return new_case(title="Loss is not a number", severity="high", by=world.person("ml_engineer").actor, text="Since step 41,200.")
+        return new_case(
+            title="Loss is not a number",
+            severity="high",
+            by=world.person("ml_engineer").actor,
+            text="Since step 41,200.",
+        )
 
 
 def text(answer):

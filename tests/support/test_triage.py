@@ -1,7 +1,6 @@
 """What opens a case by itself: one case per failure, evidence frozen, nothing twice."""
 
 import pytest
-from django.db.models.functions import Now
 
 from support import actions
 from support.models import Case
@@ -153,37 +152,12 @@ def test_a_broken_cluster_opens_a_case(world, cluster, kind, severity):
     assert case.evidence["configuration"]["number"] == 1
 
 
-def test_triage_waits_a_moment_for_the_last_lines(world, failed_job):
-    job = failed_job(log_tail="", started_at="2030-01-01T00:00Z", ended_at="2030-01-01T01:00Z")
-    fail(job)
-    triage(due.claim(["triage"]))
-    assert cases(world.hoshi) == []
-    row = Due.objects.get(kind="triage")
-    assert row.due_at is not None and row.leased_until is None
-    with acting_for(world.hoshi):
-        type(job).objects.filter(pk=job.pk).update(log_tail="killed", log_read_at="2030-01-01T01:00:01Z")
-    Due.objects.filter(pk=row.pk).update(due_at=Now())
-    assert work_off() == 1
-    assert cases(world.hoshi)[0].evidence["log"] == "killed"
-
-
-def test_a_job_whose_log_never_comes_still_gets_its_case(world, failed_job):
-    job = failed_job(log_tail="", started_at="2030-01-01T00:00Z", ended_at="2030-01-01T01:00Z")
-    entry = fail(job)
-    with acting_for(world.hoshi, staff=True):
-        long_ago = Entry(
-            **{
-                field.attname: getattr(entry, field.attname)
-                for field in Entry._meta.concrete_fields
-                if field.attname not in ("id", "recorded_at", "occurred_at")
-            },
-            occurred_at="2020-01-01T00:00Z",
-            recorded_at="2020-01-01T00:00Z",
-        )
-        long_ago.save(force_insert=True)
-    Due.objects.filter(kind="triage").update(ref=str(long_ago.pk))
+def test_a_job_whose_log_could_not_be_read_still_gets_its_case(world, failed_job):
+    fail(failed_job(log_tail=""))
     work_off()
-    assert len(cases(world.hoshi)) == 1
+    assert cases(world.hoshi)[0].evidence["log"] is None
+    with acting_for(world.hoshi):
+        assert not Attachment.objects.exists()
 
 
 @pytest.mark.parametrize(
