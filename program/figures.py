@@ -81,7 +81,7 @@ def _after(then: CaseThen, event: Event) -> CaseThen:
     elif event.kind == "case.severity":
         raised = _worse(facts["to"], then.severity)
         then = replace(then, severity=facts["to"], severity_raised=event.at if raised else then.severity_raised)
-    elif event.kind == "case.taken":
+    elif event.kind in ("case.taken", "case.given"):
         then = replace(then, owner=facts.get("owner"))
     elif event.kind == "case.planned":
         due = facts.get("due")

@@ -118,7 +118,7 @@ def portfolio(now: datetime) -> list[Row]:
         tenants.setdefault(found["tenant_id"], []).append(row)
         stale_after[found["id"]] = timedelta(days=found["cycle__programme__stale_after_days"])
     told = {participation: Counter() for participation in rows}
-    _add_leads(tenants)
+    _add_leads(tenants, now)
     _add_clusters(rows, told)
     _add_cases(rows, tenants, told, now)
     for participation, row in rows.items():
@@ -170,8 +170,9 @@ def _participations() -> QuerySet[Any]:
     )
 
 
-def _add_leads(tenants: dict[UUID, list[Row]]) -> None:
-    holds = Q(ends_on=None, duty="lead", tenant__in=list(tenants))
+def _add_leads(tenants: dict[UUID, list[Row]], now: datetime) -> None:
+    holds = Q(ends_on=None) | Q(ends_on__gte=now.date())
+    holds &= Q(starts_on__lte=now.date(), duty="lead", tenant__in=list(tenants))
     for tenant, name, email in Assignment.objects.filter(holds).values_list(
         "tenant_id", "person__name", "person__email"
     ):

@@ -136,9 +136,11 @@ def take_case(*, case: Case, person: Person, by: str, version: int | None = None
     refuse_ended(case)
     at = moment(at)
     refuse_an_owner_from_elsewhere(person, case.tenant, at)
+    themselves = person_of(by) == person
     write(case, owner=person)
-    timeline.record(states.CASE_TAKEN, about=case, by=by, at=at, number=case.number, owner=str(person.pk))
-    if person_of(by) == person and case.state in ("new", "triaged"):
+    kind = states.CASE_TAKEN if themselves else states.CASE_GIVEN
+    timeline.record(kind, about=case, by=by, at=at, number=case.number, owner=str(person.pk))
+    if themselves and case.state in ("new", "triaged"):
         move(case, "in_progress", by=by, at=at, number=case.number)
     elif case.state == "new":
         move(case, "triaged", by=by, at=at, number=case.number)

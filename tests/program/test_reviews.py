@@ -1,5 +1,6 @@
 """The weekly review from freezing to locking: what is counted, what is refused, what each participant gets."""
 
+import random
 import threading
 from datetime import UTC, date, datetime, timedelta
 
@@ -8,6 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from program import queries, reviews
+from program.figures import Event, figures
 from program.freezing import digest
 from program.models import Minutes, Review, ReviewItem
 from support import actions
@@ -171,6 +173,37 @@ def test_a_case_whose_history_does_not_add_up_is_named(world, opened, frozen):
     assert refused.value.code == "balance"
     with reading_everyone():
         assert not Review.objects.exists()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_reviews_in_a_row_tell_what_one_look_over_all_history_tells(world, opened, frozen, seed):
+    """A freeze reads only what may have changed since the last; the whole history must tell the same."""
+    chance = random.Random(seed)
+    living = []
+    for hour in range(400, 0, -4):
+        moment = ago(hours=hour)
+        if chance.random() < 0.3:
+            living.append(opened(chance.choice([world.hoshi, world.umi]), moment))
+        if living and chance.random() < 0.4:
+            case = chance.choice(living)
+            with acting_for(case.tenant, staff=True):
+                if case.state == "resolved":
+                    actions.reopen_case(case=case, why="x", by="engine", at=moment)
+                else:
+                    actions.resolve_case(case=case, cause="software", by="engine", at=moment)
+        if hour % 80 == 0:
+            review = frozen(moment + timedelta(minutes=1))
+            with reading_everyone():
+                rows = Entry.objects.filter(subject="case", occurred_at__lte=review.cutoff_at)
+                events = [
+                    Event(e.pk, str(e.subject_id), "x", e.kind, e.occurred_at, e.recorded_at, e.facts) for e in rows
+                ]
+            before = review.previous_cutoff_at
+            whole = figures(events, lambda event, before=before: before is not None and event.at <= before)
+            assert whole.balanced
+            assert numbers(review) == numbers(whole)
+            assert {str(item.case_id) for item in queries.review_items(review)} == {c.case for c in whole.open_cases}
+    assert review.number == 5
 
 
 def test_every_participants_items_are_its_own_rows(world, opened, frozen):

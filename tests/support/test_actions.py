@@ -80,6 +80,7 @@ def test_a_case_given_to_somebody_is_triaged(world, new_case):
         by = world.person("programme_officer").actor
         case = actions.take_case(case=new_case(), person=world.person("lead_architect"), by=by)
         assert case.state == "triaged"
+        assert kinds(case) == ["case.opened", "case.given", "case.triaged"]
 
 
 def test_an_owner_from_another_participant_is_refused(world, new_case):
