@@ -1,20 +1,21 @@
 """What people do with a case: open, take, write, ask, plan, wait, resolve, reopen, close. Each writes its history."""
 
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from django.db.models.functions import Length
 from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from clusters.models import Cluster, Job
 from support import states
-from support.escalation import end_idle_seats, escalate_case, seat_engineers
+from support.endings import close_case, reopen_case, resolve_case
+from support.escalation import escalate_case
 from support.models import Case, CaseNote
 from support.writing import (
+    fresh,
     hold,
     moment,
+    moved,
     one_of,
     person_of,
     refuse_an_owner_from_elsewhere,
@@ -44,8 +45,6 @@ __all__ = [
     "take_case",
     "wait_for",
 ]
-
-MOST_LOST_HOURS = Decimal(10) ** 8  # what the column holds
 
 
 def open_case(
@@ -144,7 +143,7 @@ def take_case(*, case: Case, person: Person, by: str, version: int | None = None
         move(case, "in_progress", by=by, at=at, number=case.number)
     elif case.state == "new":
         move(case, "triaged", by=by, at=at, number=case.number)
-    return _fresh(case)
+    return fresh(case)
 
 
 def note_case(
@@ -170,7 +169,7 @@ def note_case(
     )
     if spoken.get("spoke") == "customer" and case.state == "waiting_customer":
         move(case, "in_progress", by=by, at=at, number=case.number)
-        _fresh(case)
+        fresh(case)
     return note
 
 
@@ -199,7 +198,7 @@ def ask_customer(*, case: Case, text: str, by: str, version: int | None = None, 
         return note_case(case=case, text=text, audience="shared", by=by, at=at)
     note, spoken = _note(case, text, "shared", by, at)
     move(case, "waiting_customer", by=by, at=at, number=case.number, case_note=str(note.pk), **spoken)
-    _fresh(case)
+    fresh(case)
     return note
 
 
@@ -263,7 +262,7 @@ def change_severity(
 def mitigate_case(*, case: Case, why: str, by: str, version: int | None = None, at: datetime | None = None) -> Case:
     """Training goes on, the cause is not known: the case stays open."""
     why = text_of(why, _("what was done"), 300, "why")
-    return _moved(case, "mitigated", by=by, version=version, at=at, why=why)
+    return moved(case, "mitigated", by=by, version=version, at=at, why=why)
 
 
 def wait_for(
@@ -272,91 +271,11 @@ def wait_for(
     """Wait for the provider, a decision or a date; `ask_customer` waits for the participant."""
     one_of(whom, tuple(states.WAITS), "whom")
     why = text_of(why, _("why"), 300, "why")
-    return _moved(case, states.WAITS[whom], by=by, version=version, at=at, why=why)
+    return moved(case, states.WAITS[whom], by=by, version=version, at=at, why=why)
 
 
 def resume_case(*, case: Case, by: str, version: int | None = None, at: datetime | None = None) -> Case:
     """Go on with a case that waited."""
     hold(case, version)
     refuse_ended(case)
-    return _moved(case, "in_progress", by=by, at=at)
-
-
-def resolve_case(
-    *,
-    case: Case,
-    cause: str,
-    cause_text: str = "",
-    lost_hours: Decimal | None = None,
-    by: str,
-    version: int | None = None,
-    at: datetime | None = None,
-) -> Case:
-    """End a case with its cause and the instance hours it cost."""
-    one_of(cause, tuple(Case.Cause.values), "cause")
-    if lost_hours is not None and not 0 <= lost_hours < MOST_LOST_HOURS:
-        raise Refused(
-            "lost_hours",
-            _("Lost instance hours are a number from 0 to %(most)s.") % {"most": MOST_LOST_HOURS - 1},
-            status=422,
-            field="lost_hours",
-        )
-    at = moment(at)
-    columns = {"cause": cause, "cause_text": cause_text.strip(), "lost_hours": lost_hours, "resolved_at": at}
-    with override(None):  # the history keeps the source language's word
-        words = str(Case.Cause(cause).label)
-    hours = None if lost_hours is None else f"{lost_hours:f}"
-    _moved(
-        case,
-        "resolved",
-        by=by,
-        version=version,
-        at=at,
-        columns=columns,
-        cause=words,
-        cause_code=cause,
-        lost_hours=hours,
-    )
-    end_idle_seats(tenant=case.tenant, component=case.component)
-    return case
-
-
-def reopen_case(*, case: Case, why: str, by: str, version: int | None = None, at: datetime | None = None) -> Case:
-    """Open an ended case again: its clocks restart, its first opening, evidence and notes stay."""
-    why = text_of(why, _("why"), 300, "why")
-    hold(case, version)
-    if case.state not in states.ENDED:
-        raise Refused("case_open", _("%(number)s is open.") % {"number": case.number}, state=case.state)
-    at = moment(at)
-    timeline.record(states.CASE_REOPENED, about=case, by=by, at=at, severity=case.severity, number=case.number, why=why)
-    columns = {"reopened_at": at, "resolved_at": None, "first_response_at": None}
-    _moved(case, "in_progress", by=by, at=at, columns=columns)
-    if case.component:
-        seat_engineers(case=case, by=by, at=at)
-    return case
-
-
-def close_case(*, case: Case, by: str, version: int | None = None, at: datetime | None = None) -> Case:
-    """Put a resolved case away."""
-    return _moved(case, "closed", by=by, version=version, at=at)
-
-
-def _moved(
-    case: Case,
-    to: str,
-    *,
-    by: str,
-    version: int | None = None,
-    at: datetime | None = None,
-    columns: dict[str, Any] | None = None,
-    **facts: Any,
-) -> Case:
-    hold(case, version)
-    move(case, to, by=by, at=moment(at), columns=columns, number=case.number, **facts)
-    return _fresh(case)
-
-
-def _fresh(case: Case) -> Case:
-    """A move raised the version in the database; the object must say so to whoever saves next."""
-    case.refresh_from_db(fields=["version", "state"])
-    return case
+    return moved(case, "in_progress", by=by, at=at)

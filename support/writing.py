@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from support import states
 from support.models import Case
+from tenants.history.moves import move
 from tenants.models import ApiToken, Membership, Person, Tenant
 from tenants.wall import roles
 from tenants.web.problems import Refused, Stale
@@ -42,6 +43,27 @@ def write(case: Case, **columns: Any) -> None:
     """Write columns of a held case and raise its version; its state is none of them."""
     Case.objects.filter(pk=case.pk).update(version=F("version") + 1, **columns)
     case.refresh_from_db()
+
+
+def moved(
+    case: Case,
+    to: str,
+    *,
+    by: str,
+    version: int | None = None,
+    at: datetime | None = None,
+    columns: dict[str, Any] | None = None,
+    **facts: Any,
+) -> Case:
+    hold(case, version)
+    move(case, to, by=by, at=moment(at), columns=columns, number=case.number, **facts)
+    return fresh(case)
+
+
+def fresh(case: Case) -> Case:
+    """A move raised the version in the database; the object must say so to whoever saves next."""
+    case.refresh_from_db(fields=["version", "state"])
+    return case
 
 
 def refuse_ended(case: Case) -> None:
