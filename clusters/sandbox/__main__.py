@@ -5,11 +5,6 @@ import ipaddress
 import sys
 from pathlib import Path
 
-# Imported for what they register: the calls that they answer.
-from clusters.sandbox import cloudformation, eks, fsx, hyperpod, logs, quotas, slurm, sts, training_plans  # noqa: F401
-from clusters.sandbox.cloud import Cloud
-from clusters.sandbox.server import Server
-
 
 def loopback(host: str) -> bool:
     if host == "localhost":
@@ -34,6 +29,11 @@ def main() -> int:
     if wish.speed <= 0:
         print("The speed is a positive number.", file=sys.stderr)
         return 2
+    # Only now, since it takes seconds; the first line for what its modules register: the calls that they answer.
+    from clusters.sandbox import cloudformation, eks, fsx, hyperpod, logs, quotas, slurm, sts, training_plans  # noqa: F401
+    from clusters.sandbox.cloud import Cloud
+    from clusters.sandbox.server import Server
+
     try:
         server = Server((wish.host, wish.port), Cloud(wish.state, wish.speed, wish.programme))
         server.cloud.address = f"http://{wish.host}:{server.server_address[1]}"

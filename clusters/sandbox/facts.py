@@ -21,7 +21,7 @@ def offered(region: str, instance_type: str) -> frozenset[str]:
     """The AZ ids of the Region that offer this type (without `ml.`)."""
     rows = [row for row in _rows("az-offerings.tsv") if (row["region"], row["instance_type"]) == (region, instance_type)]
     if rows:
-        return frozenset(rows[0]["az_ids"].replace("-", "", 1).split(",")) if rows[0]["az_ids"] != "-" else frozenset()
+        return frozenset(rows[0]["az_ids"].split(",")) if rows[0]["az_ids"] != "-" else frozenset()
     return _offered_by_moto(region).get(instance_type, frozenset())
 
 

@@ -72,10 +72,11 @@ class Plan:
     signal: int = 0
 
     def lines(self, until: float) -> list[tuple[float, str]]:
-        """What has been said until then, in order."""
-        found = [one for one in self.said if one[0] <= until]
+        """What has been said until then, in order; what is said at the moment a training ends comes after it."""
+        found: list[tuple[float, str]] = []
         for training in self.trainings:
             found += training.lines(until)
+        found += [one for one in self.said if one[0] <= until]
         return sorted(found, key=lambda one: one[0])
 
 

@@ -92,8 +92,15 @@ class Account:
     id: str = field(default_factory=lambda: f"{next(_numbers):012d}")
     region: str = REGION
     keys: tuple[str, ...] = ()
+    clients: dict[tuple[Any, ...], Any] = field(default_factory=dict)
 
     def client(self, service: str, keys: tuple[str, ...], attempts: int = 1) -> Any:
+        wanted = (service, keys, attempts, self.cloud.port)
+        if wanted not in self.clients:
+            self.clients[wanted] = self._client(service, keys, attempts)
+        return self.clients[wanted]
+
+    def _client(self, service: str, keys: tuple[str, ...], attempts: int) -> Any:
         key, secret, *token = keys
         settings = Config(retries={"total_max_attempts": attempts, "mode": "standard"}, connect_timeout=5, read_timeout=20,
                           parameter_validation=False)  # the sandbox is to refuse by itself
