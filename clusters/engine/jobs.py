@@ -30,6 +30,7 @@ log = structlog.get_logger(__name__)
 WATCH = timedelta(seconds=5)
 LOST = timedelta(seconds=30)
 LOGS_A_STEP = 5
+EVIDENCE_PATIENCE = timedelta(minutes=2)
 LOG_LINES = 400
 LOG_BYTES = 64_000
 
@@ -168,18 +169,26 @@ def _tails(slurm: Slurm, known: Known, endpoint: Endpoint, todo: dict[Any, Any])
     return tails
 
 
+def _unread_evidence(seen: JobSeen | None, step: Followed, tail: str | None) -> bool:
+    """A job that has just ended whose log could not be read: its end waits a little, the log is its evidence."""
+    if step.state not in JOB_ENDS or tail is not None or seen is None or seen.started_at is None or seen.ended_at is None:
+        return False
+    return timezone.now() - seen.ended_at < EVIDENCE_PATIENCE
+
+
 def _write(
     held: due.Held, known: Known, endpoint: Endpoint, todo: dict[Any, Any], called: Called | None, tails: dict[Any, str]
 ) -> None:
+    waiting = {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)
     more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
-    live = any(step.state not in JOB_ENDS for _, _, step in todo.values())
+    live = bool(waiting) or any(step.state not in JOB_ENDS for _, _, step in todo.values())
     due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
     if known.endpoint is None:
         keep_access(known.cluster, endpoint)
     for job, seen, step in todo.values():
         row = Job.objects.select_for_update().get(pk=job.pk)
-        if row.state in JOB_ENDS:
+        if row.state in JOB_ENDS or row.pk in waiting:
             continue
         if called is not None and called.job.pk == row.pk:
             _answered(row, called)
