@@ -70,7 +70,7 @@ kind("cluster.failed", _("The cluster {name} failed: {why}"), icon="alert-triang
 kind("cluster.deleting", _("The cluster {name} is being deleted"), icon="trash")
 kind("cluster.deleted", _("The cluster {name} is deleted"), icon="trash")
 
-PART_EVENT = kind("part.event", _("{resource}: {status} {message}"), icon="point")
+PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
 PROOF = kind("cluster.proof", _("Proof for {name}: {proof} {result}"), icon="shield-check")
 kind("part.intended", _("About to ask for {part} in {region}"), icon="point")
 kind("part.creating", _("Asked for {part} in {region}"), icon="cloud-upload")

@@ -1,6 +1,6 @@
 """Write down what a step saw and did: parts, their events, nodes, storage, and the cluster itself."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db.models import F
@@ -71,8 +71,7 @@ def _events(row: ExternalObject, events: tuple[PartEvent, ...]) -> None:
             at=min(event.at, timezone.now()),
             source="provider",
             resource=event.resource,
-            status=event.status,
-            message=event.message[:1000],
+            told=f"{event.status}, {event.message[:1000]}" if event.message else event.status,
             key=event.key,
         )
 
@@ -189,7 +188,18 @@ def _tell(cluster: Cluster, to: str, moved: list[Node]) -> None:
         for node in moved:
             move(node, to, by=ENGINE, node=node.name, instance=node.instance_id, why=node.reason)
         return
-    move_together(moved, to, by=ENGINE, about=cluster, names=[node.name for node in moved][:200])
+    move_together(moved, to, by=ENGINE, about=cluster, names=spans([(f"{cluster.name}-{node.group}", node.seat) for node in moved]))
+
+
+def spans(seats: Iterable[tuple[str, int]]) -> list[str]:
+    """Seats in few words: consecutive ones of a group as a span, e.g. `train-workers-1…20`."""
+    told: list[tuple[str, int, int]] = []
+    for group, number in sorted(seats):
+        if told and told[-1][0] == group and told[-1][2] == number - 1:
+            told[-1] = (group, told[-1][1], number)
+        else:
+            told.append((group, number, number))
+    return [f"{group}-{first}" + (f"…{last}" if last > first else "") for group, first, last in told]
 
 
 def storage(cluster: Cluster, known: Known, seen: Mapping[str, Seen]) -> None:

@@ -1,6 +1,7 @@
 """Who sits where after a look."""
 
 from clusters.engine.seats import STATES, Seat, seated
+from clusters.engine.writing import spans
 from clusters.providers import NodeSeen
 
 
@@ -53,3 +54,8 @@ def test_every_word_of_the_engine_has_a_meaning():
 
     words = botocore.session.Session().get_service_model("sagemaker").shape_for("ClusterInstanceStatus").enum
     assert set(words) == set(STATES)
+
+
+def test_many_nodes_are_told_in_few_words():
+    seats = [("train-workers", number) for number in (3, 1, 2, 7)] + [("train-head", 1)]
+    assert spans(seats) == ["train-head-1", "train-workers-1…3", "train-workers-7"]
