@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from clusters import facts, states
 from clusters.models import QuotaGrant
 from tenants.forms import BlockForm
+from tenants.states import Moves
 from tenants.web.templatetags.show import words
 
 ANY = ("", gettext_lazy("Any"))
@@ -22,7 +23,7 @@ srun --ntasks-per-node=1 hostname
 """
 
 
-def states_of(moves: states.Moves) -> list[tuple[str, Any]]:
+def states_of(moves: Moves) -> list[tuple[str, Any]]:
     return [ANY, *((state, words(state)) for state in moves)]
 
 
@@ -68,7 +69,9 @@ class JobFilters(Filters):
 class ReasonForm(forms.Form):
     """A decision with its reason; `version` is what the person was looking at."""
 
-    why = forms.CharField(label=gettext_lazy("Why"), max_length=300, help_text=gettext_lazy("It stands in the history."))
+    why = forms.CharField(
+        label=gettext_lazy("Why"), max_length=300, help_text=gettext_lazy("It stands in the history.")
+    )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, optional: bool = False, **kwargs: Any) -> None:
@@ -89,7 +92,10 @@ class LaunchForm(forms.Form):
     )
     nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1)
     time_limit_minutes = forms.IntegerField(
-        label=gettext_lazy("Time limit"), min_value=1, required=False, help_text=gettext_lazy("Empty: as long as the partition allows.")
+        label=gettext_lazy("Time limit"),
+        min_value=1,
+        required=False,
+        help_text=gettext_lazy("Empty: as long as the partition allows."),
     )
     script = forms.CharField(
         label=gettext_lazy("Script"),
@@ -102,7 +108,9 @@ class LaunchForm(forms.Form):
         label=gettext_lazy("Environment"),
         required=False,
         max_length=20_000,
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": "NCCL_DEBUG=INFO"}),
+        widget=forms.Textarea(
+            attrs={"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": "NCCL_DEBUG=INFO"}
+        ),
         help_text=gettext_lazy("One NAME=value a line. Anybody who may see the job can read it: no passwords."),
     )
 

@@ -32,7 +32,9 @@ def jobs(request: HttpRequest) -> HttpResponse:
     chosen = form.chosen()
     rows = queries.jobs()
     if q := chosen.get("q"):
-        rows = rows.filter(Q(name__icontains=q) | Q(cluster__name__icontains=q) | Q(tenant__name__icontains=q) | Q(external_id=q))
+        rows = rows.filter(
+            Q(name__icontains=q) | Q(cluster__name__icontains=q) | Q(tenant__name__icontains=q) | Q(external_id=q)
+        )
     for field, name in {"state": "state", "tenant": "tenant__slug"}.items():
         if value := chosen.get(field):
             rows = rows.filter(**{name: value})
@@ -74,7 +76,13 @@ def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
             field = refused.facts.get("field")
             if field in form.fields:
                 form.add_error(field, refused.sentence)
-    context = {"row": row, "form": form, "refused": refused, "slurm": row.orchestrator == "hyperpod-slurm", "partitions": partitions}
+    context = {
+        "row": row,
+        "form": form,
+        "refused": refused,
+        "slurm": row.orchestrator == "hyperpod-slurm",
+        "partitions": partitions,
+    }
     return render(request, "clusters/launch.html", context, status=status)
 
 
@@ -92,7 +100,15 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One job: where it stands, why, and what it says."""
     row = queries.job(pk)
     entries = list(history(subject=("job", row.pk)).order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
-    newest = live.stamp(row.version, row.state, row.engine_state, row.unknown_since, len(row.log_tail), row.log_read_at, [entry.pk for entry in entries])
+    newest = live.stamp(
+        row.version,
+        row.state,
+        row.engine_state,
+        row.unknown_since,
+        len(row.log_tail),
+        row.log_read_at,
+        [entry.pk for entry in entries],
+    )
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
     context = {

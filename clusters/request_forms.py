@@ -1,18 +1,17 @@
 """The form in which a cluster is asked for, and how what it says becomes a configuration document."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import yaml
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from clusters import architectures, facts
+from clusters import facts
 from clusters.architectures import Architecture, Parameter
 from clusters.architectures.configuration import VPC_CIDR
-from clusters.models import CloudAccount
 
 MOST_GROUPS = 100
 SUBNETS = range(20, 26)
@@ -36,7 +35,10 @@ class WhatAndWhere(forms.Form):
     )
     account = forms.ModelChoiceField(label=gettext_lazy("Account"), queryset=None, empty_label=None)
     reason = forms.CharField(
-        label=gettext_lazy("What it is for"), max_length=300, required=False, help_text=gettext_lazy("Whoever approves it reads this.")
+        label=gettext_lazy("What it is for"),
+        max_length=300,
+        required=False,
+        help_text=gettext_lazy("Whoever approves it reads this."),
     )
 
     def __init__(self, *args: Any, accounts: Any, **kwargs: Any) -> None:
@@ -50,14 +52,20 @@ class RequestForm(WhatAndWhere):
 
     az_id = forms.ChoiceField(label=gettext_lazy("Region and zone"))
     subnet = forms.ChoiceField(
-        label=gettext_lazy("Room for nodes"), help_text=gettext_lazy("Every network card of a node takes an address of the subnet.")
+        label=gettext_lazy("Room for nodes"),
+        help_text=gettext_lazy("Every network card of a node takes an address of the subnet."),
     )
     vpc_cidr = forms.CharField(
-        label=gettext_lazy("Network"), max_length=18, required=False, widget=forms.TextInput(attrs=PLAIN | {"placeholder": VPC_CIDR})
+        label=gettext_lazy("Network"),
+        max_length=18,
+        required=False,
+        widget=forms.TextInput(attrs=PLAIN | {"placeholder": VPC_CIDR}),
     )
     lustre_gib = forms.IntegerField(label=gettext_lazy("Lustre"))
     lustre_mbs = forms.ChoiceField(label=gettext_lazy("Throughput"))
-    bucket = forms.CharField(label=gettext_lazy("Bucket"), max_length=63, required=False, widget=forms.TextInput(attrs=PLAIN))
+    bucket = forms.CharField(
+        label=gettext_lazy("Bucket"), max_length=63, required=False, widget=forms.TextInput(attrs=PLAIN)
+    )
     bucket_exists = forms.BooleanField(label=gettext_lazy("The bucket is there already"), required=False)
     node_recovery = forms.ChoiceField(label=gettext_lazy("When a node fails its checks"))
     deep_health_checks = forms.MultipleChoiceField(
@@ -75,7 +83,9 @@ class RequestForm(WhatAndWhere):
         self._choice("lustre_mbs", limits["storage.lustre.mbs_per_tib"])
         self._choice("node_recovery", limits["node_recovery"])
         self._choice("deep_health_checks", limits["deep_health_checks"])
-        self.fields["bucket"].help_text = _("An S3 bucket for data and checkpoints; Cohort makes it unless it is there already.")
+        self.fields["bucket"].help_text = _(
+            "An S3 bucket for data and checkpoints; Cohort makes it unless it is there already."
+        )
         if "storage.openzfs.capacity_gib" in limits:
             self.fields["openzfs_gib"] = forms.IntegerField(label=_("OpenZFS"), required=False)
             self._number("openzfs_gib", limits["storage.openzfs.capacity_gib"], initial=None)
@@ -128,7 +138,18 @@ def zones(architecture: Architecture) -> list[tuple[str, list[tuple[str, str]]]]
     """The zones of each Region in which the architecture is offered."""
     known = facts.load().zones
     allowed = architecture.control_zones
-    return [(region, [(zone, zone) for zone in known.get(region, ()) if zone in (allowed.get(region) or known[region])]) for region in architecture.regions if region in known]
+    return [
+        (
+            region,
+            [
+                (zone, f"{region}, {zone}")
+                for zone in known.get(region, ())
+                if zone in (allowed.get(region) or known[region])
+            ],
+        )
+        for region in architecture.regions
+        if region in known
+    ]
 
 
 def _subnet(size: int) -> str:
@@ -140,12 +161,19 @@ class GroupForm(forms.Form):
 
     name = forms.CharField(label=gettext_lazy("Group"), max_length=63, widget=forms.TextInput(attrs=PLAIN))
     instance_type = forms.CharField(
-        label=gettext_lazy("Instance type"), max_length=40, widget=forms.TextInput(attrs=PLAIN | {"list": "instance-types"})
+        label=gettext_lazy("Instance type"),
+        max_length=40,
+        widget=forms.TextInput(attrs=PLAIN | {"list": "instance-types"}),
     )
-    count = forms.IntegerField(label=gettext_lazy("Nodes"), widget=forms.NumberInput(attrs={"min": 1, "inputmode": "numeric"}))
+    count = forms.IntegerField(
+        label=gettext_lazy("Nodes"), widget=forms.NumberInput(attrs={"min": 1, "inputmode": "numeric"})
+    )
     role = forms.ChoiceField(label=gettext_lazy("Role"), initial="compute")
     training_plan = forms.CharField(
-        label=gettext_lazy("Training plan"), max_length=200, required=False, widget=forms.TextInput(attrs=PLAIN | {"list": "training-plans"})
+        label=gettext_lazy("Training plan"),
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(attrs=PLAIN | {"list": "training-plans"}),
     )
 
     def __init__(self, *args: Any, roles: list[tuple[str, str]], **kwargs: Any) -> None:
@@ -166,7 +194,13 @@ class Groups(forms.BaseFormSet):
 
 
 GroupSet = forms.formset_factory(
-    GroupForm, formset=Groups, extra=0, max_num=MOST_GROUPS, absolute_max=MOST_GROUPS, validate_max=True, can_delete=True
+    GroupForm,
+    formset=Groups,
+    extra=0,
+    max_num=MOST_GROUPS,
+    absolute_max=MOST_GROUPS,
+    validate_max=True,
+    can_delete=True,
 )
 
 
@@ -199,7 +233,11 @@ class PasteForm(WhatAndWhere):
             raise forms.ValidationError(_("This cannot be read as JSON or YAML: %(why)s") % {"why": told}) from None
 
 
-def kept(data: Mapping[str, Any], form: forms.Form) -> dict[str, Any]:
+def kept(data: QueryDict, form: forms.Form) -> dict[str, Any]:
     """What was typed, as the first values of a form that is shown again without being judged."""
     many = {name for name, field in form.fields.items() if isinstance(field, forms.MultipleChoiceField)}
-    return {name: (data.getlist(name) if name in many else data.get(name)) for name in form.fields if name in data or name in many}
+    return {
+        name: (data.getlist(name) if name in many else data.get(name))
+        for name in form.fields
+        if name in data or name in many
+    }

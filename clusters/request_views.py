@@ -1,6 +1,8 @@
 """The page on which a cluster is asked for: told in fields or pasted, checked as often as one likes, then requested."""
 
+import dataclasses
 import json
+import re
 from typing import Any
 
 from django.contrib import messages
@@ -8,13 +10,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from clusters import actions, architectures, checking, facts, queries
 from clusters.architectures import Architecture
 from clusters.checking import Checked
 from clusters.findings import UNITS, WHO, Finding
-from clusters.request_forms import MOST_GROUPS, GroupSet, PasteForm, RequestForm, kept
+from clusters.request_forms import MOST_GROUPS, GroupForm, GroupSet, PasteForm, RequestForm, kept
 from tenants.models import Participation
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -38,6 +41,20 @@ FIELDS = {
 }
 
 
+LABELS = {
+    "az_id": gettext_lazy("Region and zone"),
+    "region": gettext_lazy("Region and zone"),
+    "vpc_cidr": gettext_lazy("Network"),
+    "subnet_cidr": gettext_lazy("Room for nodes"),
+    "instance_groups": gettext_lazy("Instance groups"),
+    "storage.lustre.capacity_gib": gettext_lazy("Lustre"),
+    "storage.lustre.mbs_per_tib": gettext_lazy("Throughput"),
+    "storage.openzfs.capacity_gib": gettext_lazy("OpenZFS"),
+    "storage.openzfs.mbs": gettext_lazy("Throughput of OpenZFS"),
+    "storage.bucket": gettext_lazy("Bucket"),
+}
+
+
 @require_http_methods(["GET", "POST"])
 @allow(roles.OPERATE)
 def request_cluster(request: HttpRequest) -> HttpResponse:
@@ -45,7 +62,9 @@ def request_cluster(request: HttpRequest) -> HttpResponse:
     participation = Participation.objects.exclude(state__in=["closed", "withdrawn"]).order_by("-created_at").first()
     accounts = queries.accounts()
     if participation is None or not accounts.exists():
-        return render(request, "clusters/request.html", {"missing": "participation" if participation is None else "account"})
+        return render(
+            request, "clusters/request.html", {"missing": "participation" if participation is None else "account"}
+        )
     pasting = (request.POST if request.method == "POST" else request.GET).get("mode") == "paste"
     page = _Pasted(request, accounts) if pasting else _Told(request, accounts)
     do = request.POST.get("do", "request") if request.method == "POST" else ""
@@ -54,12 +73,16 @@ def request_cluster(request: HttpRequest) -> HttpResponse:
         checked = page.check()
         status = 200 if do == "check" else 422
         if do == "request" and checked is not None and checked.fits:
-            row, refused = attempt(actions.request_cluster, participation=participation, by=request.actor, **page.told())
+            row, refused = attempt(
+                actions.request_cluster, participation=participation, by=request.actor, **page.told()
+            )
             if refused is None:
                 messages.success(request, _("Requested. You see here how it goes on."))
                 return see_other(reverse("cluster", args=[request.tenant.slug, row.pk]))
             status = refused.status
-    context = page.context() | _findings(checked) | {"refused": refused, "pasting": pasting, "do": do}
+    context = (
+        page.context() | _findings(checked, labelled=not pasting) | {"refused": refused, "pasting": pasting, "do": do}
+    )
     part = "#findings" if do == "check" and request.headers.get("HX-Request") else ""
     return render(request, f"clusters/request.html{part}", context, status=status)
 
@@ -90,7 +113,12 @@ class _Told:
 
     def _first_groups(self) -> list[dict[str, Any]]:
         plan = self.plans[0] if self.plans else None
-        workers = {"name": "workers", "instance_type": plan.instance_type if plan else "p5.48xlarge", "role": "compute", "count": FIRST_NODES}
+        workers = {
+            "name": "workers",
+            "instance_type": plan.instance_type if plan else "p5.48xlarge",
+            "role": "compute",
+            "count": FIRST_NODES,
+        }
         workers |= {"training_plan": plan.external_id, "count": plan.count} if plan else {}
         controller = {"name": "controller", "instance_type": "m5.8xlarge", "count": 1, "role": "controller"}
         return [controller, workers] if "controller" in self.architecture.roles else [workers]
@@ -107,7 +135,10 @@ class _Told:
         rows = [row for row in rows if any(row[name] for name in ("name", "instance_type", "count"))]
         # A role that this architecture does not know belongs to the one chosen before.
         rows = [row for row in rows if row["role"] in self.architecture.roles]
-        return [*rows, {"role": "compute"}] if self.request.POST.get("do") == "add" else rows or self._first_groups()
+        if self.request.POST.get("do") == "add":
+            return [*rows, {"role": "compute"}]
+        present = {row["role"] for row in rows}
+        return [*(row for row in self._first_groups() if row["role"] not in present), *rows]
 
     def check(self) -> Checked | None:
         fine = self.form.is_valid() and self.groups.is_valid()
@@ -165,21 +196,34 @@ EXAMPLE = {
 }
 
 
+def _label(path: str) -> str:
+    """The path of a field in a configuration as the form calls it."""
+    if group := re.fullmatch(r"instance_groups\[(\d+)\]\.(\w+)", path):
+        name = GroupForm.base_fields[group[2]].label if group[2] in GroupForm.base_fields else group[2]
+        return _("group %(n)s, %(field)s") % {"n": int(group[1]) + 1, "field": name}
+    return str(LABELS.get(path, path))
+
+
 def _chosen(request: HttpRequest) -> Architecture:
     known = {each.slug: each for each in architectures.architectures()}
     asked = request.POST.get("architecture") or request.GET.get("architecture")
     return known.get(asked) or known.get("hyperpod-slurm") or next(iter(known.values()))
 
 
-def _findings(checked: Checked | None) -> dict[str, Any]:
+def _findings(checked: Checked | None, *, labelled: bool) -> dict[str, Any]:
     """What was found, in the three groups of the page."""
     found = checked.findings if checked else []
-    grouped = {level: [_in_words(each) for each in found if each.level == level] for level in ("refused", "warning", "ok")}
+    grouped = {
+        level: [_in_words(each, labelled) for each in found if each.level == level]
+        for level in ("refused", "warning", "ok")
+    }
     return {"checked": checked, "against": grouped["refused"], "warnings": grouped["warning"], "fine": grouped["ok"]}
 
 
-def _in_words(finding: Finding) -> dict[str, Any]:
-    return checking.told(finding) | {
+def _in_words(finding: Finding, labelled: bool) -> dict[str, Any]:
+    # Who fills in a form has never seen the paths of a configuration.
+    shown = dataclasses.replace(finding, field=_label(finding.field)) if labelled else finding
+    return checking.told(shown) | {
         "unit": _(UNITS[finding.unit]) if finding.unit in UNITS else finding.unit,
         "who": _(WHO[finding.who]) if finding.who in WHO else finding.who,
         "at": FIELDS.get(finding.field, "groups" if finding.field.startswith("instance_groups") else ""),

@@ -38,7 +38,9 @@ CONDITION_NAMES = {
     "Current": gettext_lazy("Current"),
     "Progressing": gettext_lazy("Progressing"),
 }
-BAD_LINE = re.compile(r"\b(error|fatal|traceback|exception|killed|aborted|xid|oom|out of memory|segfault)\b", re.IGNORECASE)
+BAD_LINE = re.compile(
+    r"\b(error|fatal|traceback|exception|killed|aborted|xid|oom|out of memory|segfault)\b", re.IGNORECASE
+)
 WARN_LINE = re.compile(r"\b(warn|warning|timeout|timed out|retry|retrying|cancelled)\b", re.IGNORECASE)
 
 
@@ -63,7 +65,9 @@ def _requested(row: Cluster, names: dict[str, str]) -> Step:
 
 def _approved(row: Cluster, names: dict[str, str]) -> Step:
     if row.approved_at:
-        by = _("without a person: it is small enough") if row.approved_by == "engine" else names.get(row.approved_by, "")
+        by = (
+            _("without a person: it is small enough") if row.approved_by == "engine" else names.get(row.approved_by, "")
+        )
         return Step(_("Approved"), "good", by, row.approved_at)
     if row.state == "requested":
         return Step(_("Approved"), "warn", _("waits for a lead architect or the programme manager"))
@@ -73,7 +77,11 @@ def _approved(row: Cluster, names: dict[str, str]) -> Step:
 def _parts(row: Cluster, parts: list[ExternalObject]) -> list[Step]:
     known = {part.role: part for part in parts}
     slug, version = row.architecture, row.architecture_version
-    roles = [each.role for each in architectures.architecture(slug, version).parts] if version in architectures.versions(slug) else []
+    roles = (
+        [each.role for each in architectures.architecture(slug, version).parts]
+        if version in architectures.versions(slug)
+        else []
+    )
     roles += [role for role in known if role not in roles]
     return [_part(row, role, known.get(role)) for role in roles]
 
@@ -98,7 +106,11 @@ def _proven(row: Cluster, proofs: list[Proof]) -> Step:
     if proofs and row.proven >= row.generation:
         return Step(_("Proofs"), "good", _("all passed"), proofs[-1].taken_at)
     if proofs:
-        return Step(_("Proofs"), "progress", ngettext("%(n)s passed so far", "%(n)s passed so far", len(proofs)) % {"n": len(proofs)})
+        return Step(
+            _("Proofs"),
+            "progress",
+            ngettext("%(n)s passed so far", "%(n)s passed so far", len(proofs)) % {"n": len(proofs)},
+        )
     return Step(_("Proofs"), "neutral", _("nodes, file system, smoke job") if row.wanted else "")
 
 
@@ -121,7 +133,9 @@ def node_groups(nodes: list[dict[str, Any]], chosen: str = "") -> list[dict[str,
     """Nodes by instance group, the compute groups first; `chosen` keeps one state."""
     groups: dict[str, dict[str, Any]] = {}
     for node in nodes:
-        group = groups.setdefault(node["group"], {"name": node["group"], "type": node["instance_type"], "all": 0, "running": 0, "nodes": []})
+        group = groups.setdefault(
+            node["group"], {"name": node["group"], "type": node["instance_type"], "all": 0, "running": 0, "nodes": []}
+        )
         group["role"] = node["role"]
         group["zone"] = group.get("zone") or node["az_id"]
         group["all"] += 1

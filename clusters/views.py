@@ -75,7 +75,12 @@ def clusters(request: HttpRequest) -> HttpResponse:
 
 def _filtered(rows: QuerySet[Cluster, dict[str, Any]], chosen: dict[str, str]) -> QuerySet[Cluster, dict[str, Any]]:
     if q := chosen.get("q"):
-        rows = rows.filter(Q(name__icontains=q) | Q(tenant__name__icontains=q) | Q(account__account_id__startswith=q) | Q(main_type__icontains=q))
+        rows = rows.filter(
+            Q(name__icontains=q)
+            | Q(tenant__name__icontains=q)
+            | Q(account__account_id__startswith=q)
+            | Q(main_type__icontains=q)
+        )
     for field, name in {"state": "state", "region": "region", "tenant": "tenant__slug"}.items():
         if value := chosen.get(field):
             rows = rows.filter(**{name: value})
@@ -97,12 +102,22 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     nodes = list(queries.nodes(row).values(*NODE_FIELDS))
     jobs = list(queries.jobs(proofs_too=True).filter(cluster_id=row.pk).order_by("-created_at", "-id")[:NEWEST_JOBS])
     entries = list(history(cluster=row.pk).order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
-    newest = live.stamp(row.version, row.state, row.observed_at, row.unknown_since, [entry.pk for entry in entries], _states(nodes), _states(jobs))
+    newest = live.stamp(
+        row.version,
+        row.state,
+        row.observed_at,
+        row.unknown_since,
+        [entry.pk for entry in entries],
+        _states(nodes),
+        _states(jobs),
+    )
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
     context = _shown(request, row, nodes, jobs) | {"entries": lines(entries)}
     unsettled = row.state not in states.SETTLED or any(job["state"] in states.JOB_LIVE for job in jobs)
-    unsettled = unsettled or (row.wanted and any(node["state"] in ("pending", "checking", "replacing") for node in nodes))
+    unsettled = unsettled or (
+        row.wanted and any(node["state"] in ("pending", "checking", "replacing") for node in nodes)
+    )
     context |= {"unsettled": unsettled, "poll": live.address(request, newest)}
     return render(request, "clusters/cluster.html" + ("#live" if live.asked(request) else ""), context)
 
@@ -111,12 +126,13 @@ def _states(rows: list[dict[str, Any]]) -> list[tuple[Any, str]]:
     return [(row["id"], row["state"]) for row in rows]
 
 
-def _shown(request: HttpRequest, row: Cluster, nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> dict[str, Any]:
+def _shown(
+    request: HttpRequest, row: Cluster, nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]
+) -> dict[str, Any]:
     parts, proofs, revisions = queries.parts(row), queries.proofs(row), list(queries.revisions(row)[:20])
     names = actor_names({row.requested_by, row.approved_by, *(revision.author for revision in revisions)} - {""})
-    chosen = request.GET.get("node_state", "")
     counted = showing.counts(nodes)
-    chosen = chosen if chosen in dict(counted) else ""
+    chosen, node_shown, in_detail = _chosen_nodes(request, nodes)
     return {
         "row": row,
         "partial": live.asked(request),
@@ -129,7 +145,8 @@ def _shown(request: HttpRequest, row: Cluster, nodes: list[dict[str, Any]], jobs
         "groups": showing.node_groups(nodes, chosen),
         "node_counts": counted,
         "node_state": chosen,
-        "nodes": [node for node in nodes if not chosen or node["state"] == chosen][:MOST_ROWS],
+        "nodes": in_detail[:MOST_ROWS],
+        "node_shown": node_shown,
         "nodes_in_all": len(nodes),
         "jobs": jobs,
         "revision": revisions[0] if revisions else None,
@@ -141,6 +158,20 @@ def _shown(request: HttpRequest, row: Cluster, nodes: list[dict[str, Any]], jobs
     }
 
 
+def _chosen_nodes(request: HttpRequest, nodes: list[dict[str, Any]]) -> tuple[str, str, list[dict[str, Any]]]:
+    """The state that the grid keeps to, which nodes are told in detail, and those; at first what does not run."""
+    one = [node for node in nodes if str(node["id"]) == request.GET.get("node")]
+    if one:
+        return "", "one", one
+    state = request.GET.get("node_state", "")
+    if state == "any":
+        return "", "all", nodes
+    in_state = [node for node in nodes if node["state"] == state]
+    if in_state:
+        return state, "state", in_state
+    return "", "troubled", [node for node in nodes if node["state"] != "running"]
+
+
 def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
     """Which buttons exist for this person."""
     waiting, gone = row.state == "requested", row.state in ("deleting", "deleted") or not row.wanted
@@ -149,8 +180,12 @@ def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
         "may_approve": waiting and request.role in roles.APPROVE and row.requested_by != request.actor,
         "own_request": waiting and request.role in roles.APPROVE and row.requested_by == request.actor,
         "may_retire": operates and not gone,
-        "may_retry": operates and row.state not in ("requested", "deleted") and bool(row.needs_person or row.state in states.BROKEN),
-        "may_launch": request.role in roles.LAUNCH and row.orchestrator == "hyperpod-slurm" and row.state in ("ready", "degraded", "updating"),
+        "may_retry": operates
+        and row.state not in ("requested", "deleted")
+        and bool(row.needs_person or row.state in states.BROKEN),
+        "may_launch": request.role in roles.LAUNCH
+        and row.orchestrator == "hyperpod-slurm"
+        and row.state in ("ready", "degraded", "updating"),
         "retire_form": ReasonForm(initial={"version": row.version}, prefix="retire"),
         "retry_form": ReasonForm(initial={"version": row.version}, prefix="retry", optional=True),
     }
@@ -164,7 +199,8 @@ def approve(request: HttpRequest, pk: UUID) -> HttpResponse:
     form = ApprovalForm(request.POST or None, initial={"version": row.version})
     words = {
         "title": _("Approve %(name)s?") % {"name": row.name},
-        "text": _("Cohort then asks for it in account %(account)s, and the participant pays for it.") % {"account": row.account.account_id},
+        "text": _("Cohort then asks for it in account %(account)s, and the participant pays for it.")
+        % {"account": row.account.account_id},
         "submit": _("Approve"),
         "done": _("Approved. It is being created."),
     }
@@ -179,7 +215,9 @@ def retire(request: HttpRequest, pk: UUID) -> HttpResponse:
     form = ReasonForm(request.POST or None, initial={"version": row.version}, prefix="retire")
     words = {
         "title": _("Retire %(name)s?") % {"name": row.name},
-        "text": _("Its nodes are deleted in account %(account)s. Its history stays, and so does what lies on its file systems.")
+        "text": _(
+            "Its nodes are deleted in account %(account)s. Its history stays, and so does what lies on its file systems."
+        )
         % {"account": row.account.account_id},
         "submit": _("Retire it"),
         "tone": "bad",
@@ -203,7 +241,9 @@ def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
     return _decide(request, row, form, words, actions.retry_cluster)
 
 
-def _decide(request: HttpRequest, row: Cluster, form: Any, words: dict[str, str], action: Any, **values: Any) -> HttpResponse:
+def _decide(
+    request: HttpRequest, row: Cluster, form: Any, words: dict[str, str], action: Any, **values: Any
+) -> HttpResponse:
     refused, status = None, 200
     if request.method == "POST":
         status = 422

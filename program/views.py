@@ -33,7 +33,7 @@ from tenants.work.models import Due, Lane
 
 MOST_CLUSTERS = 50
 MOST_CASES = 10
-NEWEST_ENTRIES = 15
+NEWEST_ENTRIES = 10
 ALIVE_WITHIN = timedelta(minutes=1)
 QUIET_AFTER = timedelta(minutes=30)
 UNSETTLED = frozenset({"approved", "creating", "updating", "deleting"})
@@ -106,7 +106,9 @@ def participant(request: HttpRequest) -> HttpResponse:
 
 
 def _summary(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, Any]:
-    open_cases = list(cases.open_cases(role=request.role, person=request.person).select_related("owner").order_by("opened_at"))
+    open_cases = list(
+        cases.open_cases(role=request.role, person=request.person).select_related("owner").order_by("opened_at")
+    )
     open_cases.sort(key=lambda case: case_states.SEVERITIES.index(case.severity))
     week_ago = timezone.now() - timedelta(days=7)
     jobs = Job.objects.filter(purpose=Job.Purpose.TRAINING).aggregate(
@@ -164,7 +166,10 @@ DEGREES = {
 
 def _degrees(use: FrameworkUse) -> list[tuple[str, int, Any]]:
     """Short name, degree, and what it is in full."""
-    told = [(short, getattr(use, field), FrameworkUse._meta.get_field(field).verbose_name) for field, short in DEGREES.items()]
+    told = [
+        (short, getattr(use, field), FrameworkUse._meta.get_field(field).verbose_name)
+        for field, short in DEGREES.items()
+    ]
     return [each for each in told if each[1] is not None]
 
 
@@ -172,16 +177,27 @@ def _in_units(row: dict[str, Any]) -> dict[str, Any]:
     """Instances are what is granted; accelerators and vCPUs are what others count in."""
     grant, used = row["grant"], row["used"]
     instance = facts.load().instance(grant.instance_type)
-    units = [(_("instances"), 1), (_("accelerators"), instance.accelerators if instance else None), (_("vCPUs"), instance.vcpus if instance else None)]
+    units = [
+        (_("instances"), 1),
+        (_("accelerators"), instance.accelerators if instance else None),
+        (_("vCPUs"), instance.vcpus if instance else None),
+    ]
     counted = [(name, grant.approved_instances * each, used * each) for name, each in units if each]
     return row | {"units": counted, "left": grant.approved_instances - used, "over": used > grant.approved_instances}
 
 
 def _people(tenant: Tenant) -> dict[str, Any]:
-    members = Membership.objects.filter(holds_today(), tenant=tenant).select_related("person").order_by("role", "person__name")
+    members = (
+        Membership.objects.filter(holds_today(), tenant=tenant)
+        .select_related("person")
+        .order_by("role", "person__name")
+    )
     team = Assignment.objects.filter(holds_today(), tenant=tenant).exclude(duty="service").select_related("person")
     order = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}
-    return {"members": list(members), "team": sorted(team, key=lambda each: (order.get(each.duty, 9), each.person.name))}
+    return {
+        "members": list(members),
+        "team": sorted(team, key=lambda each: (order.get(each.duty, 9), each.person.name)),
+    }
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -95,10 +95,15 @@ class NoteForm(forms.Form):
         help_text=gettext_lazy("Empty: now. A time in the past is marked as written later."),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
-    text = forms.CharField(label=gettext_lazy("What was said"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 4}))
+    text = forms.CharField(
+        label=gettext_lazy("What was said"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 4})
+    )
     audience = forms.ChoiceField(
         label=gettext_lazy("Who may read it"),
-        choices=[("shared", gettext_lazy("Shared with the participant")), ("internal", gettext_lazy("Internal: the participant never sees it"))],
+        choices=[
+            ("shared", gettext_lazy("Shared with the participant")),
+            ("internal", gettext_lazy("Internal: the participant never sees it")),
+        ],
         widget=forms.RadioSelect,
         initial="shared",
     )
@@ -113,7 +118,9 @@ class NoteForm(forms.Form):
 class CorrectionForm(forms.Form):
     """What is right; the wrong entry stays, and is shown as corrected."""
 
-    text = forms.CharField(label=gettext_lazy("What is right"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 4}))
+    text = forms.CharField(
+        label=gettext_lazy("What is right"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 4})
+    )
 
 
 class BlockForm(forms.ModelForm):
@@ -124,7 +131,10 @@ class BlockForm(forms.ModelForm):
 
 class ModelForm(BlockForm):
     modalities = SimpleArrayField(
-        forms.CharField(max_length=40), label=gettext_lazy("Modalities"), required=False, help_text=gettext_lazy("With commas: text, image.")
+        forms.CharField(max_length=40),
+        label=gettext_lazy("Modalities"),
+        required=False,
+        help_text=gettext_lazy("With commas: text, image."),
     )
 
     class Meta:
@@ -138,7 +148,11 @@ class ModelForm(BlockForm):
         told = super().clean() or {}
         total, active = told.get("total_params_b"), told.get("active_params_b")
         if total is not None and active is not None and active > total:
-            self.add_error("active_params_b", _("You wrote %(active)s active of %(total)s in total; it cannot be more.") % {"active": active, "total": total})
+            self.add_error(
+                "active_params_b",
+                _("You wrote %(active)s active of %(total)s in total; it cannot be more.")
+                % {"active": active, "total": total},
+            )
         return told
 
 

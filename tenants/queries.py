@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from tenants.field_labels import field_label
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
 from tenants.models import ApiToken, Person, Tenant
@@ -84,11 +85,17 @@ def lines(entries: list[Entry]) -> list[Line]:
 
 def _line(entry: Entry, name: str, text: str) -> Line:
     declared = timeline.KINDS.get(entry.kind)
+    facts = entry.facts
+    if "changes" in facts:
+        facts = facts | {
+            "changes": {field_label(entry.subject, field): pair for field, pair in facts["changes"].items()},
+            "fields": [field_label(entry.subject, field) for field in facts["changes"]],
+        }
     return Line(
         id=entry.pk,
         at=entry.occurred_at,
         recorded_at=entry.recorded_at,
-        sentence=timeline.sentence(entry.kind, name, entry.facts),
+        sentence=timeline.sentence(entry.kind, name, facts),
         kind=entry.kind,
         icon=declared.icon if declared else "point",
         actor=entry.actor,
@@ -101,7 +108,7 @@ def _line(entry: Entry, name: str, text: str) -> Line:
         cluster=entry.cluster,
         text=text,
         late=(entry.recorded_at - entry.occurred_at).total_seconds() > 3600,
-        changes=entry.facts.get("changes", {}),
+        changes=facts.get("changes", {}),
     )
 
 

@@ -95,13 +95,22 @@ def note(request: HttpRequest) -> HttpResponse:
     if valid:
         participation = Participation.objects.order_by("-created_at").first()
         if participation is None:
-            refused = Refused("no_participation", _("This organisation takes part in no cycle, so there is no history to write into."))
+            refused = Refused(
+                "no_participation", _("This organisation takes part in no cycle, so there is no history to write into.")
+            )
         else:
-            _done, refused = attempt(actions.note_interaction, participation=participation, by=request.actor, **form.cleaned_data)
+            _done, refused = attempt(
+                actions.note_interaction, participation=participation, by=request.actor, **form.cleaned_data
+            )
         if refused is None:
             messages.success(request, _("It stands in the history."))
             return see_other(reverse("history", args=[request.tenant.slug]))
-    context = {"form": form, "refused": refused, "title": _("Note a meeting, call or message"), "submit": _("Add to the history")}
+    context = {
+        "form": form,
+        "refused": refused,
+        "title": _("Note a meeting, call or message"),
+        "submit": _("Add to the history"),
+    }
     status = refused.status if refused else (422 if request.method == "POST" else 200)
     return render(request, "tenants/write.html", context, status=status)
 
@@ -116,7 +125,12 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
         actions.correct_entry(entry=entry, text=form.cleaned_data["text"], by=request.actor)
         messages.success(request, _("The correction stands in the history, beside what it corrects."))
         return see_other(reverse("history", args=[request.tenant.slug]))
-    context = {"form": form, "entries": lines([entry]), "title": _("Correct an entry"), "submit": _("Add the correction")}
+    context = {
+        "form": form,
+        "entries": lines([entry]),
+        "title": _("Correct an entry"),
+        "submit": _("Add the correction"),
+    }
     return render(request, "tenants/write.html", context, status=422 if request.method == "POST" else 200)
 
 
@@ -160,7 +174,9 @@ def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
     """Change one block of the record. Somebody else's newer version is shown beside what was typed, and nothing is lost."""
     block = get_object_or_404(model.objects.all(), pk=pk)
     title = _("Edit %(what)s") % {"what": block}
-    form = form_class(request.POST if request.method == "POST" else None, instance=block, initial={"version": block.version})
+    form = form_class(
+        request.POST if request.method == "POST" else None, instance=block, initial={"version": block.version}
+    )
     refused, status = None, 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
         changes = {name: form.cleaned_data[name] for name in form._meta.fields}
@@ -175,7 +191,13 @@ def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
             data = request.POST.copy()
             data["version"] = refused.facts["version"]
             form = form_class(data, instance=block)
-    context = {"form": form, "title": title, "refused": refused, "diff": _side_by_side(form, refused), "submit": _("Save")}
+    context = {
+        "form": form,
+        "title": title,
+        "refused": refused,
+        "diff": _side_by_side(form, refused),
+        "submit": _("Save"),
+    }
     return render(request, "tenants/edit.html", context, status=status)
 
 
@@ -184,7 +206,9 @@ def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
     data = request.POST.copy() if request.method == "POST" else None
     if data is not None:
         data["version"] = "1"
-    form = form_class(data, instance=model(tenant_id=participation.tenant_id, participation=participation), initial={"version": 1})
+    form = form_class(
+        data, instance=model(tenant_id=participation.tenant_id, participation=participation), initial={"version": 1}
+    )
     refused = None
     if request.method == "POST" and form.is_valid():
         form.instance.version = 1
@@ -193,7 +217,12 @@ def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
             messages.success(request, _("Added."))
             return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
     status = 200 if request.method == "GET" else refused.status if refused else 422
-    return render(request, "tenants/edit.html", {"form": form, "title": title, "refused": refused, "submit": _("Add")}, status=status)
+    return render(
+        request,
+        "tenants/edit.html",
+        {"form": form, "title": title, "refused": refused, "submit": _("Add")},
+        status=status,
+    )
 
 
 def _kept(form: forms.BaseForm, action: Any, **values: Any) -> Refused | None:
@@ -207,4 +236,7 @@ def _kept(form: forms.BaseForm, action: Any, **values: Any) -> Refused | None:
 
 def _side_by_side(form: forms.BaseForm, refused: Refused | None) -> list[dict[str, Any]]:
     changes = refused.facts.get("changes", {}) if isinstance(refused, Stale) else {}
-    return [{"label": form.fields[name].label, "theirs": theirs, "yours": yours} for name, (theirs, yours) in changes.items()]
+    return [
+        {"label": form.fields[name].label, "theirs": theirs, "yours": yours}
+        for name, (theirs, yours) in changes.items()
+    ]

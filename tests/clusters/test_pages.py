@@ -1,13 +1,10 @@
 """The pages about clusters and jobs: what they show, refuse and keep."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
-from clusters.models import Cluster, Job, Node, ServiceQuota
+from clusters.models import Cluster
 from tenants.models import Person
-from tenants.wall.acting import acting_for
 from tests import examples
 from tests.conftest import World
 from tests.examples import Examples

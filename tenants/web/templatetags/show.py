@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -108,6 +109,34 @@ def family(word: str) -> str:
     return FAMILIES.get(word, ("neutral", word))[0]
 
 
+# The name of an icon in a kind of entry -> the drawing that we have for it.
+DRAWINGS = {
+    "alert-triangle": "warn", "arrow-up": "flag", "circle-check": "good", "clipboard-check": "review", "cloud-upload": "cloud",
+    "gauge": "quota", "lifebuoy": "case", "message": "note", "message-question": "help", "minus": "trash", "paperclip": "file",
+    "pencil": "edit", "player-pause": "wait", "player-play": "job", "player-stop": "stop", "plug-connected": "link",
+    "plug-connected-x": "unplugged", "point": "pulse", "shield-check": "shield", "snowflake": "lock", "user-check": "person",
+    "user-minus": "person", "user-plus": "person", "users": "people",
+}  # fmt: skip
+PAGES = {"cluster": "cluster", "job": "job", "case": "case"}
+
+
+@register.filter
+def drawing(icon: str) -> str:
+    """The symbol of the sprite for an entry's icon."""
+    return DRAWINGS.get(icon, icon)
+
+
+@register.simple_tag
+def place(entry: Any, tenant: Any) -> str:
+    """Where the page of what an entry is about lies; empty when it has none."""
+    slug = getattr(tenant, "slug", "")
+    if slug and entry.subject in PAGES:
+        return reverse(PAGES[entry.subject], args=[slug, entry.subject_id])
+    if slug and entry.cluster:
+        return reverse("cluster", args=[slug, entry.cluster])
+    return ""
+
+
 @register.filter
 def words(word: str) -> Any:
     """A state, severity or role in words only."""
@@ -151,4 +180,4 @@ def amount(number: Any, unit: str = "") -> str:
     if number is None or number == "":
         return format_html('<span class="soft">{}</span>', "–")
     text = f"{number:,}" if isinstance(number, int) else (f"{number.normalize():f}" if hasattr(number, "normalize") else str(number))
-    return format_html('<span class="amount">{}{}</span>', text, format_html(' <span class="unit">{}</span>', unit) if unit else "")
+    return format_html('<span class="amount">{}{}</span>', text, format_html(' <span class="soft">{}</span>', unit) if unit else "")
