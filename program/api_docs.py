@@ -6,7 +6,9 @@ from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.middleware.csrf import get_token
+from django.template.loader import render_to_string
+from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
@@ -31,4 +33,5 @@ def schema(request: HttpRequest) -> HttpResponse:
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """The document to read and to try out."""
-    return render(request, "program/api_docs.html")
+    get_token(request)  # sets the cookie that proves a tried-out request to be this page's
+    return HttpResponse(render_to_string("program/api_docs.html", {"LANGUAGE_CODE": get_language()}))

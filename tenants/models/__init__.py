@@ -15,7 +15,7 @@ from tenants.models.tenancy import (
     TenantOwned,
     tied,
 )
-from tenants.work.models import Due
+from tenants.work.models import Due, Lane
 
 __all__ = [
     "ApiToken",
@@ -26,6 +26,7 @@ __all__ = [
     "Entry",
     "FrameworkUse",
     "IdempotencyKey",
+    "Lane",
     "Membership",
     "Note",
     "Participation",

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
 from tenants.models import ApiToken, Person, Tenant
-from tenants.web.problems import Refused, answer
+from tenants.web.problems import Refused, answer, is_api
 
 PREFIX_LENGTH = 12
 LONGEST_DAYS = 365
@@ -60,7 +60,8 @@ class IdentityMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.person, request.token, request.actor = None, None, ""
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-        if scheme:
+        # A token opens the API alone: pages are for people, who sit where their seats are and not where a token is narrowed to.
+        if scheme and is_api(request):
             request.token = bearer(text.strip()) if scheme.lower() == "bearer" and "\x00" not in text else None
             if request.token is None:
                 response = answer(request, 401, "not_signed_in", "The token is unknown, expired or withdrawn.")

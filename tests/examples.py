@@ -1,0 +1,356 @@
+"""One of everything per tenant, and which of it an address speaks of: for the checks that walk every route."""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.test import override_settings
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from clusters import models as c
+from program.models import Minutes, Review, ReviewItem
+from program.reviews import freeze, open_session, publish, settle_item
+from support.actions import note_case, open_case, plan_case
+from support.models import Case
+from tenants import entries
+from tenants.files import attach
+from tenants.history import seals, timeline
+from tenants.models import (
+    Assignment,
+    FrameworkUse,
+    IdempotencyKey,
+    Membership,
+    Participation,
+    SoftwareVersion,
+    Tenant,
+    TrainingModel,
+)
+from tenants.actions import note_interaction
+from tenants.wall.acting import acting_for, reading_everyone
+from tests.conftest import World
+
+COMPONENT = "hyperpod"
+# Addresses of these belong to the office, whoever's the objects in them are.
+OFFICES = {"reviews"}
+BODY = {
+    "architecture": "hyperpod-slurm",
+    "version": "2026.11",
+    "region": "ap-northeast-1",
+    "az_id": "apne1-az4",
+    "instance_groups": [
+        {"name": "head", "instance_type": "m5.4xlarge", "count": 1, "role": "controller", "training_plan": ""},
+        {"name": "gpu", "instance_type": "p5.48xlarge", "count": 4, "role": "compute", "training_plan": ""},
+    ],
+    "storage": {"lustre": {"capacity_gib": 1200, "mbs_per_tib": 250}, "openzfs": None, "bucket": "", "bucket_exists": False},
+    "software": {},
+}
+
+
+@dataclass
+class Examples:
+    """The objects of one tenant, by the word that stands before their id in an address."""
+
+    tenant: Tenant
+    by_noun: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, noun: str) -> Any:
+        return self.by_noun[noun]
+
+    @property
+    def account_id(self) -> str:
+        return str(self["accounts"].account_id)
+
+
+def make(world: World, tenant: Tenant, number: int) -> Examples:
+    """One of everything that this tenant can own. `number` keeps what must differ between tenants apart."""
+    made = Examples(tenant)
+    participation = world.participations[tenant.slug]
+    made.by_noun["participations"] = made.by_noun["records"] = made.by_noun["participants"] = participation
+    with acting_for(tenant, staff=True):
+        _record(made, participation)
+        _cloud(made, participation, number)
+        _work(made)
+        _history(made, participation, world)
+    # Pages speak of one thing in the singular, and of entries where they show the history.
+    same = {"model": "models", "quota": "quotas", "history": "entries"}
+    made.by_noun |= {word: made.by_noun[noun] for word, noun in same.items()}
+    return made
+
+
+def _record(made: Examples, participation: Participation) -> None:
+    owned = {"tenant": made.tenant, "participation": participation}
+    model = TrainingModel.objects.create(
+        **owned, code="M1", name="Language", family="dense", total_params_b=70, active_params_b=70, modalities=["text"]
+    )
+    made.by_noun |= {
+        "models": model,
+        "framework": FrameworkUse.objects.create(**owned, name="Megatron-LM", tensor_parallel=8, zero_stage=1),
+        "software": SoftwareVersion.objects.create(**owned, component="CUDA", software_version="12.8"),
+    }
+    made.by_noun["quotas"] = c.QuotaGrant.objects.create(
+        **owned, instance_type="p5.48xlarge", region="ap-northeast-1", approved_instances=20, provider_value=20
+    )
+    c.Reservation.objects.create(
+        **owned,
+        kind="training_plan",
+        external_id=f"tp-{made.tenant.slug}",
+        region="ap-northeast-1",
+        az_id="apne1-az4",
+        instance_type="p5.48xlarge",
+        count=20,
+        starts_at=timezone.now(),
+        ends_at=timezone.now() + timedelta(days=90),
+    )
+
+
+def _cloud(made: Examples, participation: Participation, number: int) -> None:
+    tenant, account_id = made.tenant, f"{200_000_000_000 + number}"
+    account = c.CloudAccount.objects.create(
+        tenant=tenant,
+        account_id=account_id,
+        name="training",
+        role_arn=f"arn:aws:iam::{account_id}:role/CohortProvisioner",
+        external_id=uuid.uuid4().hex,
+        regions=["ap-northeast-1"],
+    )
+    c.ServiceQuota.objects.create(
+        tenant=tenant,
+        account=account,
+        region="ap-northeast-1",
+        service="sagemaker",
+        name="ml.p5.48xlarge for cluster usage",
+        value=20,
+        read_at=timezone.now(),
+    )
+    made.by_noun |= {"accounts": account, "clusters": cluster(tenant, participation, account, f"lab-{tenant.slug}")}
+    mine = {"tenant": tenant, "cluster": made["clusters"]}
+    now = timezone.now()
+    made.by_noun["revisions"] = c.Revision.objects.create(**mine, number=1, body=BODY, author="engine", reason="first")
+    c.ExternalObject.objects.create(
+        **mine,
+        role="cluster",
+        position=2,
+        kind="hyperpod",
+        account_number=account_id,
+        region="ap-northeast-1",
+        name=f"cohort-{tenant.slug}",
+        state="exists",
+        outputs={"SubnetId": "subnet-1"},
+        intended_at=now,
+    )
+    c.Proof.objects.create(**mine, generation=1, kind="nodes_running", passed=True, evidence="5 of 5", taken_at=now)
+    c.ClusterAccess.objects.create(
+        **mine, url="http://127.0.0.1:1/", username="cohort", jwt_key="c2VjcmV0", log_group="/cohort/jobs", read_at=now
+    )
+    c.FileSystem.objects.create(**mine, kind="lustre", capacity_gib=1200, mbs_per_tib=250, mount="/fsx")
+    c.Bucket.objects.create(**mine, name=f"data-{tenant.slug}")
+    made.by_noun["nodes"] = node(made["clusters"], 1)
+    c.NodeInstance.objects.create(tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because="")
+
+
+def cluster(tenant: Tenant, participation: Participation, account: c.CloudAccount, name: str, **more: Any) -> c.Cluster:
+    """A ready cluster as the engine would have left it."""
+    return c.Cluster.objects.create(
+        **{
+            "tenant": tenant,
+            "participation": participation,
+            "account": account,
+            "name": name,
+            "architecture": "hyperpod-slurm",
+            "architecture_version": "2026.11",
+            "orchestrator": "hyperpod-slurm",
+            "region": "ap-northeast-1",
+            "az_id": "apne1-az4",
+            "state": "ready",
+            "applied": 1,
+            "main_type": "p5.48xlarge",
+            "nodes_wanted": 5,
+            "nodes_running": 5,
+            "accelerated_wanted": 4,
+            "accelerators_wanted": 32,
+            "requested_by": "engine",
+            "observed_at": timezone.now(),
+            "conditions": [{"type": "Healthy", "status": "yes", "reason": "", "sentence": "All nodes run.", "since": None}],
+            **more,
+        }
+    )
+
+
+def node(of: c.Cluster, seat: int, group: str = "gpu", role: str = "compute") -> c.Node:
+    return c.Node.objects.create(
+        tenant_id=of.tenant_id,
+        cluster=of,
+        group=group,
+        seat=seat,
+        name=f"{of.name}-{group}-{seat:04d}",
+        role=role,
+        instance_type="p5.48xlarge",
+        accelerators=8,
+        state="running",
+        instance_id=f"i-{seat:017d}",
+        since=timezone.now(),
+    )
+
+
+def job(of: c.Cluster, name: str, **more: Any) -> c.Job:
+    return c.Job.objects.create(
+        **{
+            "tenant_id": of.tenant_id,
+            "cluster": of,
+            "name": name,
+            "engine_name": f"cohort-{uuid.uuid4().hex[:20]}",
+            "script": "#!/bin/bash\necho script-body",
+            "nodes": 1,
+            "environment": {"HF_TOKEN": "environment-value"},
+            "launched_by": "engine",
+            "state": "running",
+            "external_id": "17",
+            "log_tail": "step 1\nstep 2",
+            "log_read_at": timezone.now(),
+            **more,
+        }
+    )
+
+
+def _work(made: Examples) -> None:
+    made.by_noun["jobs"] = running = job(made["clusters"], "pretrain")
+    c.Attempt.objects.create(tenant=made.tenant, job=running, number=1, external_id="17", reason="")
+    case = open_case(
+        tenant=made.tenant,
+        title="Loss is not a number",
+        severity="high",
+        by="engine",
+        text="It began at step 41,200.",
+        cluster=made["clusters"],
+        job=running,
+        evidence={"log": "Traceback"},
+    )
+    Case.objects.filter(pk=case.pk).update(component=COMPONENT, signature="nan", category="numerics")
+    made.by_noun["cases"] = Case.objects.get(pk=case.pk)
+
+
+def _history(made: Examples, participation: Participation, world: World) -> None:
+    lead = world.person("lead_architect")
+    for audience in ("shared", "internal"):
+        note_case(case=made["cases"], text=f"A {audience} note.", audience=audience, by=lead.actor)
+        note_interaction(participation=participation, medium="call", text=f"A {audience} call.", audience=audience, by=lead.actor)
+        attach(
+            about=made["cases"],
+            name=f"{audience}.log",
+            content=f"{audience} {made.tenant.slug}".encode(),
+            media_type="text/plain",
+            by="engine",
+            audience=audience,
+        )
+    plan_case(case=made["cases"], owner=lead, next_step="Read the log", due=date(2030, 1, 1), by=lead.actor)
+    made.by_noun["cases"].refresh_from_db()
+    made.by_noun["entries"] = timeline.record(entries.RECORD_CHANGED, about=made["models"], by=lead.actor, what="x", fields=["phase"])
+    seals.seal(made.tenant, until=timezone.now() + timedelta(minutes=1))
+    IdempotencyKey.objects.create(tenant=made.tenant, actor=lead.actor, key="once", request_sha256="0" * 64, status=202, body={"a": "b"})
+
+
+def review_of(world: World, everybody: list[Examples]) -> Review:
+    """A review held and published through the real actions, with an item and minutes of each of these tenants."""
+    lead = world.person("lead_architect")
+    with override_settings(SETTLE_SECONDS=0), acting_for(world.office, staff=True):
+        review = freeze(cycle=world.cycle, cutoff=_now(), by=lead.actor)
+        open_session(review=review, by=lead.actor)
+        for made in everybody:
+            with reading_everyone():
+                item = ReviewItem.objects.get(tenant=made.tenant, review_id=review.pk)
+            settle_item(item=item, owner=lead, next_step="Read the log", due=date(2030, 1, 1), by=lead.actor)
+            made.by_noun["items"] = item
+        publish(review=review, by=lead.actor)
+    for made in everybody:
+        with acting_for(made.tenant):
+            made.by_noun |= {"reviews": review, "minutes": Minutes.objects.get(review_id=review.pk)}
+    return review
+
+
+def _now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("select statement_timestamp() - interval '1 millisecond'")
+        found: datetime = cursor.fetchone()[0]
+        return found
+
+
+def seat_service_engineer(world: World, tenant: Tenant) -> None:
+    """The service engineer answers for the component that the examples' cases were escalated to, at this tenant only."""
+    person = world.person("service_engineer")
+    Membership.objects.filter(person=person).update(team=COMPONENT)
+    Assignment.objects.get_or_create(person=person, tenant=tenant, duty="service", defaults={"starts_on": date(2020, 1, 1)})
+
+
+@dataclass(frozen=True)
+class Route:
+    """One address of the portal."""
+
+    name: str
+    pattern: str
+    view: Any
+
+    @property
+    def is_api(self) -> bool:
+        return self.pattern.startswith("api/")
+
+    @property
+    def has_tenant(self) -> bool:
+        return "<slug:tenant>" in self.pattern
+
+    @property
+    def of_office(self) -> bool:
+        return self.has_tenant and bool(OFFICES & set(self.pattern.split("/")))
+
+    def unsafe(self) -> str:
+        """The method with which this route would change something; where there is none, POST, which answers 405."""
+        offered = getattr(getattr(self.view, "cls", None), "http_method_names", ["post"])
+        return next((name.upper() for name in ("patch", "put", "delete") if name in offered), "POST")
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """(the word before it, its own name) for each id in the address."""
+        steps = self.pattern.split("/")
+        found = []
+        for index, step in enumerate(steps):
+            if step.startswith("<") and step != "<slug:tenant>":
+                found.append((steps[index - 1], step.strip("<>")))
+        return found
+
+    def address(self, tenant: str, ids: Examples | None = None) -> str:
+        """The address with this tenant's slug and the ids of these examples; without any, ids that exist nowhere."""
+        filled = self.pattern.replace("<slug:tenant>", tenant)
+        for noun, parameter in self.parameters():
+            filled = filled.replace(f"{noun}/<{parameter}>", f"{noun}/{self._id(noun, parameter, ids)}", 1)
+        return f"/{filled}"
+
+    @staticmethod
+    def _id(noun: str, parameter: str, ids: Examples | None) -> str:
+        converter, _sep, name = parameter.partition(":")
+        if ids is None:
+            return str(uuid.UUID(int=4)) if converter == "uuid" else "987654321"
+        if noun not in ids.by_noun:
+            raise KeyError(f"tests/examples.py makes no example of '{noun}', which the address {parameter} speaks of")
+        found = ids[noun]
+        return str(getattr(found, name) if hasattr(found, name) and name != "pk" else found.pk)
+
+
+def routes() -> Iterator[Route]:
+    """Every address that the resolver knows."""
+    yield from _walk(get_resolver().url_patterns, "")
+
+
+def _walk(patterns: list[Any], prefix: str) -> Iterator[Route]:
+    for found in patterns:
+        here = prefix + str(found.pattern)
+        if isinstance(found, URLResolver):
+            yield from _walk(found.url_patterns, here)
+        elif isinstance(found, URLPattern):
+            yield Route(found.name or here, here, found.callback)
+
+
+def page_routes() -> list[Route]:
+    """The pages: what a browser is shown, without the API and what is public."""
+    return [route for route in routes() if not route.is_api and hasattr(route.view, "roles")]
