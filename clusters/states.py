@@ -71,7 +71,7 @@ kind("cluster.deleting", _("The cluster {name} is being deleted"), icon="trash")
 kind("cluster.deleted", _("The cluster {name} is deleted"), icon="trash")
 
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
-PROOF = kind("cluster.proof", _("Proof for {name}: {proof} {result}"), icon="shield-check")
+PROOF = kind("cluster.proof", _("Proof of {name}, {result}: {proof}"), icon="shield-check")
 kind("part.intended", _("About to ask for {part} in {region}"), icon="point")
 kind("part.creating", _("Asked for {part} in {region}"), icon="cloud-upload")
 kind("part.exists", _("{part} is complete"), icon="circle-check")
