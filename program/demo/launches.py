@@ -15,6 +15,7 @@ from program.demo.words import ARCHITECTURES, FILE_SYSTEMS
 from tenants.actions import add_record
 from tenants.models import Participation
 from tenants.wall.acting import acting_for, reading_everyone
+from tenants.web.problems import Refused
 
 Say = Callable[[str], None]
 LOOK_EVERY = 0.5
@@ -66,16 +67,21 @@ def _storage(rows: list[Row]) -> dict[str, Any]:
 
 
 def load(told: Row, directory: Directory, accounts: dict[str, CloudAccount], say: Say) -> list[str]:
-    """Ask for what nobody asked for yet; the names of the clusters that are new."""
+    """Ask for what nobody asked for yet; the names of the clusters that were refused, which does not stop the others."""
     missing = [(row, cluster) for row, cluster in launchable(told) if not _known(directory, row, cluster)]
-    if not missing:
-        return []
-    say("waiting until Cohort has read the quotas of the accounts")
-    _wait_for_quotas([accounts[row["slug"]] for row, _ in missing])
+    if missing:
+        say("waiting until Cohort has read the quotas of the accounts")
+        _wait_for_quotas([accounts[row["slug"]] for row, _ in missing])
+    refused = []
     for row, cluster in missing:
-        _launch(row, cluster, directory, accounts[row["slug"]])
-        say(f"asked for and approved {cluster['name']} of {row['name']}")
-    return [cluster["name"] for _, cluster in missing]
+        try:
+            _launch(row, cluster, directory, accounts[row["slug"]])
+        except Refused as problem:
+            refused.append(cluster["name"])
+            say(f"{cluster['name']} of {row['name']} was refused: {problem}")
+        else:
+            say(f"asked for and approved {cluster['name']} of {row['name']}")
+    return refused
 
 
 def _known(directory: Directory, row: Row, cluster: Row) -> bool:

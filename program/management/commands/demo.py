@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from program.apps import is_loopback
 from program.demo import accounts, directory, launches, programme_file, record
-from tenants.web.problems import Refused
 
 ONE_AT_A_TIME = 7_002  # advisory lock
 
@@ -41,8 +40,6 @@ class Command(BaseCommand):
                 raise CommandError("The demo is being loaded already.")
         try:
             self._load(told, wait, timeout)
-        except Refused as refused:
-            raise CommandError(f"{refused} {refused.facts or ''}") from refused
         except launches.TookTooLong as problem:
             raise CommandError(str(problem)) from problem
         finally:
@@ -57,11 +54,13 @@ class Command(BaseCommand):
         record.load(told, shift, who)
         opened = accounts.load(told, who)
         self.stdout.write(f"{len(opened)} cloud accounts")
-        launches.load(told, who, opened, self.stdout.write)
+        refused = launches.load(told, who, opened, self.stdout.write)
         wanted = [cluster["name"] for _, cluster in launches.launchable(told)]
         skipped = told["totals"]["clusters"] - len(wanted)
         self.stdout.write(
             f"{skipped} clusters are left out: there is no reference architecture for ParallelCluster yet"
         )
+        if refused:
+            raise CommandError(f"{len(refused)} clusters were refused: {', '.join(refused)}.")
         if wait and not launches.wait_until_settled(wanted, self.stdout.write, timeout):
             raise CommandError("Not all clusters became ready; their histories say why.")
