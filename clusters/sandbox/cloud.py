@@ -75,7 +75,9 @@ class Cloud:
         request.get_data()  # before werkzeug reads a form from it, so that the signature sees the bytes
         signed = credentials.signature_of(request)
         if signed is None:
-            return wire.written("sts", "", AwsError("MissingAuthenticationToken", "Request is missing a signature", 403))
+            return wire.written(
+                "sts", "", AwsError("MissingAuthenticationToken", "Request is missing a signature", 403)
+            )
         service = wire.SERVICE_OF_SCOPE.get(signed.service, signed.service)
         try:
             operation, in_path = wire.matched(service, request)
@@ -110,8 +112,8 @@ class Cloud:
         if after and after.fault == "timeout_after_success":
             raise NoAnswer(after.seconds)
         if after:
-            error = AwsError("InternalError" if service == "s3" else "InternalFailure", "An internal error occurred.", 500)
-            return wire.written(service, operation, error)
+            code = "InternalError" if service == "s3" else "InternalFailure"
+            return wire.written(service, operation, AwsError(code, "An internal error occurred.", 500))
         return answer
 
     def _parameters(self, service: str, operation: str, request: Request, in_path: dict[str, Any]) -> dict[str, Any]:

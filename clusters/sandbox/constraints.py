@@ -10,7 +10,14 @@ from typing import Any
 
 from moto.core.utils import get_service_model
 
-UNICODE_CLASSES = {r"\p{L}": r"\w", r"\p{Z}": r"\s", r"\p{N}": r"\d", r"\p{IsAlphabetic}": r"\w", r"\p{S}": "", r"\p{M}": ""}
+UNICODE_CLASSES = {
+    r"\p{L}": r"\w",
+    r"\p{Z}": r"\s",
+    r"\p{N}": r"\d",
+    r"\p{IsAlphabetic}": r"\w",
+    r"\p{S}": "",
+    r"\p{M}": "",
+}
 
 
 def violations(service: str, operation: str, parameters: dict[str, Any]) -> list[str]:

@@ -39,9 +39,10 @@ def answer(cloud: Cloud, method: str, path: str, query: str, body: bytes) -> Ans
 
 
 def _journal(cloud: Cloud, wish: dict[str, Any]) -> Any:
-    numbers = {name: int(wish[name]) for name in ("after", "limit") if name in wish}
-    filters = {name: wish[name] for name in ("operation", "service", "account", "effective") if name in wish}
-    return {"calls": cloud.journal.listed(**filters, **numbers)}
+    filters = {name: wish.get(name, "") for name in ("operation", "service", "account", "effective")}
+    return {
+        "calls": cloud.journal.listed(**filters, after=int(wish.get("after", 0)), limit=int(wish.get("limit", 10_000)))
+    }
 
 
 def _faults(cloud: Cloud, _: dict[str, Any]) -> Any:

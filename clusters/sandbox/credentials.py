@@ -53,7 +53,8 @@ class Signature:
 def signature_of(request: Request) -> Signature | None:
     found = AUTHORIZATION.match(request.headers.get("Authorization", ""))
     if found:
-        return Signature(**found.groupdict())
+        said = found.groupdict()
+        return Signature(said["key"], said["date"], said["region"], said["service"], said["headers"], said["signature"])
     query = request.args
     if query.get("X-Amz-Algorithm") == "AWS4-HMAC-SHA256":
         parts = query.get("X-Amz-Credential", "").split("/")
@@ -151,7 +152,9 @@ def _canonical(request: Request, signed: Signature) -> str:
         for name, value in sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in pairs)
         if name != "X-Amz-Signature"
     )
-    headers = "".join(f"{name}:{' '.join(request.headers.get(name, '').split())}\n" for name in signed.headers.split(";"))
+    headers = "".join(
+        f"{name}:{' '.join(request.headers.get(name, '').split())}\n" for name in signed.headers.split(";")
+    )
     if signed.presigned:
         payload = "UNSIGNED-PAYLOAD"
     else:

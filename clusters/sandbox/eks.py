@@ -26,10 +26,14 @@ def create_cluster(cloud: Cloud, call: Call) -> dict[str, Any]:
         raise AwsError("InvalidParameterException", f"unsupported Kubernetes version {wish['version']}", 400)
     role = sts.role_of(wish["roleArn"])
     if role is None or not sts.trusts_service(role, "eks.amazonaws.com"):
-        raise AwsError("InvalidParameterException", f"Role {wish['roleArn']} could not be assumed by eks.amazonaws.com", 400)
+        raise AwsError(
+            "InvalidParameterException", f"Role {wish['roleArn']} could not be assumed by eks.amazonaws.com", 400
+        )
     network = wish["resourcesVpcConfig"]
     try:
-        subnets = cloud.ask(call.account, call.region, "ec2", "DescribeSubnets", SubnetIds=network["subnetIds"])["Subnets"]
+        subnets = cloud.ask(call.account, call.region, "ec2", "DescribeSubnets", SubnetIds=network["subnetIds"])[
+            "Subnets"
+        ]
     except AwsError as error:
         raise AwsError("InvalidParameterException", error.message, 400) from None
     if len({subnet["AvailabilityZone"] for subnet in subnets}) < 2:

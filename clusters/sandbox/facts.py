@@ -19,7 +19,9 @@ def _rows(name: str) -> list[dict[str, str]]:
 @functools.cache
 def offered(region: str, instance_type: str) -> frozenset[str]:
     """The AZ ids of the Region that offer this type (without `ml.`)."""
-    rows = [row for row in _rows("az-offerings.tsv") if (row["region"], row["instance_type"]) == (region, instance_type)]
+    rows = [
+        row for row in _rows("az-offerings.tsv") if (row["region"], row["instance_type"]) == (region, instance_type)
+    ]
     if rows:
         return frozenset(rows[0]["az_ids"].split(",")) if rows[0]["az_ids"] != "-" else frozenset()
     return _offered_by_moto(region).get(instance_type, frozenset())
@@ -27,7 +29,9 @@ def offered(region: str, instance_type: str) -> frozenset[str]:
 
 @functools.cache
 def _offered_by_moto(region: str) -> dict[str, frozenset[str]]:
-    path = Path(moto.__file__).parent / "ec2/resources/instance_type_offerings/availability-zone-id" / f"{region}.json.gz"
+    path = (
+        Path(moto.__file__).parent / "ec2/resources/instance_type_offerings/availability-zone-id" / f"{region}.json.gz"
+    )
     if not path.exists():
         return {}
     found: dict[str, set[str]] = {}

@@ -1,5 +1,6 @@
 """CloudWatch Logs: groups and streams that were written, and the ones that clusters write, computed when they are read."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ def groups(cloud: Cloud, account: str, region: str) -> dict[str, Streams]:
 
     found: dict[str, Streams] = {}
     for name, group in cloud.store.read(f"logs/{account}/{region}").get("groups", {}).items():
-        found[name] = {stream: (lambda lines=lines: lines) for stream, lines in group["streams"].items()}
+        found[name] = {stream: functools.partial(list, lines) for stream, lines in group["streams"].items()}
     for cluster in hyperpod.clusters(cloud, account, region).values():
         if cluster.jwt_key:
             found.setdefault(hyperpod.log_group(cluster.name), {}).update(jobs.streams(cloud, cluster))
@@ -121,7 +122,7 @@ def describe_log_groups(cloud: Cloud, call: Call) -> dict[str, Any]:
 @operation("logs", "DescribeLogStreams")
 def describe_log_streams(cloud: Cloud, call: Call) -> dict[str, Any]:
     group, prefix = _group_name(call), call.parameters.get("logStreamNamePrefix") or ""
-    found = []
+    found: list[dict[str, Any]] = []
     for name, read in sorted(_streams(cloud, call, group).items()):
         if not name.startswith(prefix):
             continue
@@ -132,10 +133,14 @@ def describe_log_streams(cloud: Cloud, call: Call) -> dict[str, Any]:
             "storedBytes": 0,
         }
         if lines:
-            shown |= {"firstEventTimestamp": lines[0][0], "lastEventTimestamp": lines[-1][0], "creationTime": lines[0][0]}
+            shown |= {
+                "firstEventTimestamp": lines[0][0],
+                "lastEventTimestamp": lines[-1][0],
+                "creationTime": lines[0][0],
+            }
         found.append(shown)
     if call.parameters.get("orderBy") == "LastEventTime":
-        found.sort(key=lambda one: one.get("lastEventTimestamp", 0))
+        found.sort(key=lambda one: int(one.get("lastEventTimestamp", 0)))
     if call.parameters.get("descending"):
         found.reverse()
     items, more = page(found, call.parameters, size="limit", token="nextToken", most=50)
@@ -170,14 +175,20 @@ def filter_log_events(cloud: Cloud, call: Call) -> dict[str, Any]:
     wish = call.parameters
     pattern = (wish.get("filterPattern") or "").strip().strip('"')
     names, prefix = wish.get("logStreamNames"), wish.get("logStreamNamePrefix") or ""
-    found = []
+    found: list[dict[str, Any]] = []
     for name, read in _streams(cloud, call, _group_name(call)).items():
         if (names is None or name in names) and name.startswith(prefix):
             for number, (at, text) in enumerate(_between(read(), wish)):
                 if pattern in text:
                     identity = f"{name}/{number}"
                     found.append(
-                        {"logStreamName": name, "timestamp": at, "message": text, "ingestionTime": at, "eventId": identity}
+                        {
+                            "logStreamName": name,
+                            "timestamp": at,
+                            "message": text,
+                            "ingestionTime": at,
+                            "eventId": identity,
+                        }
                     )
     found.sort(key=lambda event: event["timestamp"])
     items, more = page(found, wish, size="limit", token="nextToken", most=MOST_EVENTS)

@@ -10,27 +10,29 @@ import sys
 import traceback
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 # Read by moto at import: no images or managed policies in memory that nobody uses, and accounts kept apart.
 os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+os.environ.setdefault("MOTO_AMIS_PATH", str(Path(__file__).parent / "images.json"))
 os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
 os.environ.setdefault("MOTO_S3_ALLOW_CROSSACCOUNT_ACCESS", "false")
 
-from moto.backends import get_backend  # noqa: E402
-from moto.core.base_backend import BaseBackend  # noqa: E402
-from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend  # noqa: E402
-from moto.ec2.models.subnets import Subnet  # noqa: E402
-from moto.iam.access_control import IAMPolicyStatement, PermissionResult  # noqa: E402
-from moto.iam.models import AWSManagedPolicy, IAMBackend  # noqa: E402
-from moto.moto_server.werkzeug_app import create_backend_app  # noqa: E402
-from werkzeug.test import run_wsgi_app  # noqa: E402
+from moto.backends import get_backend
+from moto.core.base_backend import BaseBackend
+from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+from moto.ec2.models.subnets import Subnet
+from moto.iam.access_control import IAMPolicyStatement, PermissionResult
+from moto.iam.models import AWSManagedPolicy, IAMBackend
+from moto.moto_server.werkzeug_app import create_backend_app
+from werkzeug.test import run_wsgi_app
 
-from clusters.sandbox.errors import AwsError  # noqa: E402
-from clusters.sandbox.services import Call  # noqa: E402
-from clusters.sandbox.wire import Answer  # noqa: E402
+from clusters.sandbox.errors import AwsError
+from clusters.sandbox.services import Call
+from clusters.sandbox.wire import Answer
 
-SERVICES = ("ec2", "iam", "s3", "secretsmanager", "ssm")
+SERVICES = ("dynamodb", "ec2", "iam", "s3", "secretsmanager", "ssm")
 GLOBAL = ("iam", "s3")
 BUCKET_OWNERS = "moto/s3/bucket-owners"
 
@@ -112,9 +114,13 @@ def _check(call: Call) -> None:
         zones = RegionsAndZonesBackend.zones.get(call.region, [])
         name, identity = wish.get("AvailabilityZone"), wish.get("AvailabilityZoneId")
         if not any(name in (None, zone.name) and identity in (None, zone.zone_id) for zone in zones):
-            message = f"Value ({name or identity}) for parameter availabilityZone is invalid. Subnets can currently only be"
+            message = (
+                f"Value ({name or identity}) for parameter availabilityZone is invalid. Subnets can currently only be"
+            )
             names = ", ".join(zone.name for zone in zones)
-            raise AwsError("InvalidParameterValue", f"{message} created in the following availability zones: {names}.", 400)
+            raise AwsError(
+                "InvalidParameterValue", f"{message} created in the following availability zones: {names}.", 400
+            )
 
 
 class _Pickler(pickle.Pickler):

@@ -148,7 +148,9 @@ def request_increase(cloud: Cloud, call: Call) -> dict[str, Any]:
     quota, desired = _one(cloud, call, with_applied=True), float(call.parameters["DesiredValue"])
     requests = cloud.store.read(call.shelf()).get("requests", [])
     if any(request["QuotaCode"] == quota["QuotaCode"] and _open(call.now, request) for request in requests):
-        raise AwsError("ResourceAlreadyExistsException", "Only one open service quota increase request is allowed per quota.")
+        raise AwsError(
+            "ResourceAlreadyExistsException", "Only one open service quota increase request is allowed per quota."
+        )
     if desired <= quota["Value"]:
         raise AwsError("IllegalArgumentException", "The desired value must be higher than the current quota value.")
     request = {

@@ -14,8 +14,13 @@ def plans(cloud: Cloud, account: str, region: str) -> dict[str, dict[str, Any]]:
     owners = {p["slug"]: str(p["provider_account"]).zfill(12) for p in cloud.programme.get("participants", [])}
     found: dict[str, dict[str, Any]] = {}
     for entry in cloud.programme.get("reservations", []):
-        if entry["kind"] == "training_plan" and (owners.get(entry["participant"]), entry["region"]) == (account, region):
-            found[entry["id"]] = _plan(cloud, entry, f"arn:aws:sagemaker:{region}:{account}:training-plan/{entry['id']}")
+        if entry["kind"] == "training_plan" and (owners.get(entry["participant"]), entry["region"]) == (
+            account,
+            region,
+        ):
+            found[entry["id"]] = _plan(
+                cloud, entry, f"arn:aws:sagemaker:{region}:{account}:training-plan/{entry['id']}"
+            )
     return found
 
 
@@ -23,7 +28,8 @@ def by_arn(cloud: Cloud, account: str, region: str, arn: str) -> dict[str, Any] 
     return next((plan for plan in plans(cloud, account, region).values() if plan["arn"] == arn), None)
 
 
-def _plan(cloud: Cloud, entry: dict[str, Any], arn: str) -> dict[str, Any]:
+def moved(cloud: Cloud, entry: dict[str, Any], arn: str) -> dict[str, Any]:
+    """A reservation of the file as of today."""
     # The file tells of one fixed day; its times move with the caller by whole weeks, so that its plans are always of today.
     as_of = _moment(cloud.programme["meta"]["as_of"])
     now = datetime.fromtimestamp(cloud.clock.callers_now(), UTC)

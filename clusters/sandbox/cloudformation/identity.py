@@ -128,7 +128,9 @@ def _secret(place: Place, p: dict[str, Any]) -> Made:
         made = "".join(secrets.choice(letters) for _ in range(whole(rule.get("PasswordLength", 32))))
         value = made
         if rule.get("GenerateStringKey"):
-            value = json.dumps({**json.loads(rule.get("SecretStringTemplate") or "{}"), rule["GenerateStringKey"]: made})
+            value = json.dumps(
+                {**json.loads(rule.get("SecretStringTemplate") or "{}"), rule["GenerateStringKey"]: made}
+            )
     arn = place.ask(
         "secretsmanager", "CreateSecret", Name=p.get("Name") or place.name(64), SecretString=value,
         Description=p.get("Description"), KmsKeyId=p.get("KmsKeyId"), Tags=place.plain_tags(p.get("Tags")),

@@ -215,7 +215,9 @@ kind("AWS::EC2::Subnet", create=_subnet, delete=_delete_subnet, required="VpcId 
      attributes="SubnetId AvailabilityZone AvailabilityZoneId VpcId CidrBlock")  # fmt: skip
 kind("AWS::EC2::InternetGateway", create=_gateway, delete=_delete_gateway, optional="Tags", comes=16.0,
      attributes="InternetGatewayId")  # fmt: skip
-kind("AWS::EC2::VPCGatewayAttachment", create=_attachment, delete=_detach, required="VpcId InternetGatewayId", comes=16.0)
+kind(
+    "AWS::EC2::VPCGatewayAttachment", create=_attachment, delete=_detach, required="VpcId InternetGatewayId", comes=16.0
+)
 kind("AWS::EC2::RouteTable", create=_route_table, delete=_delete_route_table, required="VpcId", optional="Tags",
      attributes="RouteTableId", comes=12.0)  # fmt: skip
 kind("AWS::EC2::Route", create=_route, delete=_delete_route, required="RouteTableId",

@@ -9,7 +9,9 @@ from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.cloudformation import identity as _identity  # noqa: F401
 from clusters.sandbox.cloudformation import network, storage  # noqa: F401 - they register their kinds
 from clusters.sandbox.cloudformation.resources import KINDS, Place
-from clusters.sandbox.cloudformation.template import Scope
+from clusters.sandbox.cloudformation.scope import Scope
+from clusters.sandbox.errors import AwsError
+from clusters.sandbox.services import Call
 
 NEVER = float("inf")
 
@@ -101,7 +103,9 @@ class Stack:
 
 
 def new_id(region: str, account: str, name: str) -> str:
-    return f"arn:aws:cloudformation:{region}:{account}:stack/{name}/{uuid.UUID(bytes=secrets.token_bytes(16), version=4)}"
+    return (
+        f"arn:aws:cloudformation:{region}:{account}:stack/{name}/{uuid.UUID(bytes=secrets.token_bytes(16), version=4)}"
+    )
 
 
 def shelf_of(account: str, region: str) -> str:
@@ -113,7 +117,9 @@ def scope_of(cloud: Cloud, stack: Stack) -> Scope:
     zones = cloud.ask(stack.account, stack.region, "ec2", "DescribeAvailabilityZones")["AvailabilityZones"]
     present = {name: resource for name, resource in stack.resources.items() if resource.present}
     others = cloud.store.read(shelf_of(stack.account, stack.region)).get("stacks", {}).values()
-    exports = {o["ExportName"]: o["OutputValue"] for s in others for o in s.outputs if "ExportName" in o and not s.deleted}
+    exports = {
+        o["ExportName"]: o["OutputValue"] for s in others for o in s.outputs if "ExportName" in o and not s.deleted
+    }
     return Scope(
         template=stack.template,
         parameters=stack.parameters,
@@ -140,3 +146,23 @@ def _ref(resource: Resource) -> str:
 
 def known_types() -> dict[str, tuple[str, ...]]:
     return {name: rule.attributes for name, rule in KINDS.items()}
+
+
+def all_stacks(cloud: Cloud, call: Call) -> dict[str, Stack]:
+    stacks: dict[str, Stack] = cloud.store.read(call.shelf()).get("stacks", {})
+    return stacks
+
+
+def living(cloud: Cloud, call: Call) -> dict[str, Stack]:
+    return {stack.name: stack for stack in all_stacks(cloud, call).values() if stack.deleted is None}
+
+
+def find(cloud: Cloud, call: Call, name: str) -> Stack | None:
+    return all_stacks(cloud, call).get(name) or living(cloud, call).get(name)
+
+
+def existing(cloud: Cloud, call: Call, name: str) -> Stack:
+    stack = find(cloud, call, name)
+    if stack is None:
+        raise AwsError("ValidationError", f"Stack with id {name} does not exist", 400)
+    return stack

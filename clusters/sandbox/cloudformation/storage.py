@@ -10,7 +10,9 @@ FSX_NUMBERS = (
     "StorageCapacity PerUnitStorageThroughput ThroughputCapacity AutomaticBackupRetentionDays Iops RecordSizeKiB"
     " StorageCapacityQuotaGiB Id ImportedFileChunkSize SizeInBytes"
 ).split()
-FSX_TRUTHS = "CopyTagsToBackups CopyTagsToVolumes ReadOnly CopyTagsToSnapshots EfaEnabled BatchImportMetaDataOnCreate".split()
+FSX_TRUTHS = (
+    "CopyTagsToBackups CopyTagsToVolumes ReadOnly CopyTagsToSnapshots EfaEnabled BatchImportMetaDataOnCreate".split()
+)
 
 
 def _bucket(place: Place, p: dict[str, Any]) -> Made:
@@ -96,7 +98,9 @@ EKS_TRUTHS = ("EndpointPublicAccess", "EndpointPrivateAccess", "BootstrapCluster
 
 def _cluster(place: Place, p: dict[str, Any]) -> Made:
     name = p.get("Name") or place.name(100)
-    wish = _camel(typed({key: value for key, value in p.items() if key not in ("Tags", "Name", "Logging")}, (), EKS_TRUTHS))
+    wish = _camel(
+        typed({key: value for key, value in p.items() if key not in ("Tags", "Name", "Logging")}, (), EKS_TRUTHS)
+    )
     if "version" in wish:
         wish["version"] = str(wish["version"])
     token = f"{place.stack_id.rsplit('/', 1)[-1]}-{place.logical}"[:63]
@@ -137,7 +141,14 @@ def _delete_entry(place: Place, _: str, p: dict[str, Any]) -> None:
 
 
 def _addon(place: Place, p: dict[str, Any]) -> Made:
-    names = {"ClusterName", "AddonName", "AddonVersion", "ServiceAccountRoleArn", "ResolveConflicts", "ConfigurationValues"}
+    names = {
+        "ClusterName",
+        "AddonName",
+        "AddonVersion",
+        "ServiceAccountRoleArn",
+        "ResolveConflicts",
+        "ConfigurationValues",
+    }
     made = place.ask("eks", "CreateAddon", **_camel({key: value for key, value in p.items() if key in names}))
     return f"{p['ClusterName']}|{p['AddonName']}", {"Arn": made["addon"]["addonArn"]}
 

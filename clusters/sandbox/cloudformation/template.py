@@ -1,24 +1,17 @@
-"""Templates: read with a safe loader, checked as the service checks them, and resolved piece by piece."""
+"""Templates: read with a safe loader, and checked as the service checks them before anything is made."""
 
-import base64
 import functools
-import ipaddress
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 from clusters.sandbox.errors import AwsError
 
-INTRINSICS = (
-    "Base64 Cidr FindInMap GetAtt GetAZs If ImportValue Join Select Split Sub And Equals Not Or".split()
-)
+INTRINSICS = "Base64 Cidr FindInMap GetAtt GetAZs If ImportValue Join Select Split Sub And Equals Not Or".split()
 SUBSTITUTED = re.compile(r"\$\{(!?)([^}]*)\}")
 PSEUDO = ("AccountId", "NoValue", "NotificationARNs", "Partition", "Region", "StackId", "StackName", "URLSuffix")
-NO_VALUE = object()
-LIST_TYPES = ("CommaDelimitedList",)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -56,17 +49,19 @@ def read(body: str) -> dict[str, Any]:
     except yaml.YAMLError as broken:
         place = getattr(broken, "problem_mark", None)
         where = f" (line {place.line + 1}, column {place.column + 1})" if place else ""
-        raise _invalid(f"Template format error: YAML not well-formed.{where}") from None
+        raise invalid(f"Template format error: YAML not well-formed.{where}") from None
     if not isinstance(template, dict):
-        raise _invalid("Template format error: unsupported structure.")
+        raise invalid("Template format error: unsupported structure.")
     resources = template.get("Resources")
     if not isinstance(resources, dict) or not resources:
-        raise _invalid("Template format error: At least one Resources member must be defined.")
+        raise invalid("Template format error: At least one Resources member must be defined.")
     for name, resource in resources.items():
         if not isinstance(resource, dict) or not isinstance(resource.get("Type"), str):
-            raise _invalid(f"Template format error: [/Resources/{name}] Every Resources object must contain a Type member.")
+            raise invalid(
+                f"Template format error: [/Resources/{name}] Every Resources object must contain a Type member."
+            )
         if not re.fullmatch(r"[a-zA-Z0-9]{1,255}", str(name)):
-            raise _invalid(f"Template format error: Resource name {name} is non alphanumeric.")
+            raise invalid(f"Template format error: Resource name {name} is non alphanumeric.")
     return template
 
 
@@ -75,39 +70,39 @@ def parameters_of(template: dict[str, Any], given: dict[str, str]) -> dict[str, 
     declared = template.get("Parameters") or {}
     unknown = sorted(set(given) - set(declared))
     if unknown:
-        raise _invalid(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
+        raise invalid(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
     values = {name: given.get(name, rule.get("Default")) for name, rule in declared.items()}
     missing = [name for name, value in values.items() if value is None]
     if missing:
-        raise _invalid(f"Parameters: [{', '.join(missing)}] must have values")
+        raise invalid(f"Parameters: [{', '.join(missing)}] must have values")
     for name, rule in declared.items():
-        values[name] = _as_text(values[name])
+        values[name] = as_text(values[name])
         _check_parameter(name, rule, values[name])
     return values
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _check_parameter(name: str, rule: dict[str, Any], value: str) -> None:
     why = rule.get("ConstraintDescription")
-    if rule.get("AllowedValues") and value not in [_as_text(one) for one in rule["AllowedValues"]]:
-        allowed = ", ".join(_as_text(one) for one in rule["AllowedValues"])
-        raise _invalid(why or f"Parameter '{name}' must be one of AllowedValues [{allowed}]")
+    if rule.get("AllowedValues") and value not in [as_text(one) for one in rule["AllowedValues"]]:
+        allowed = ", ".join(as_text(one) for one in rule["AllowedValues"])
+        raise invalid(why or f"Parameter '{name}' must be one of AllowedValues [{allowed}]")
     if rule.get("AllowedPattern") and not re.fullmatch(rule["AllowedPattern"], value):
-        raise _invalid(why or f"Parameter '{name}' must match pattern {rule['AllowedPattern']}")
+        raise invalid(why or f"Parameter '{name}' must match pattern {rule['AllowedPattern']}")
     if rule["Type"] == "Number":
         try:
             number = float(value)
         except ValueError:
-            raise _invalid(f"Parameter '{name}' must be a number.") from None
+            raise invalid(f"Parameter '{name}' must be a number.") from None
         if not float(rule.get("MinValue", number)) <= number <= float(rule.get("MaxValue", number)):
-            raise _invalid(why or f"Parameter '{name}' must be between MinValue and MaxValue")
+            raise invalid(why or f"Parameter '{name}' must be between MinValue and MaxValue")
     if rule["Type"] == "String" and not (
         int(rule.get("MinLength", 0)) <= len(value) <= int(rule.get("MaxLength", len(value)))
     ):
-        raise _invalid(why or f"Parameter '{name}' must be between MinLength and MaxLength characters long")
+        raise invalid(why or f"Parameter '{name}' must be between MinLength and MaxLength characters long")
 
 
 def references(piece: Any) -> Iterator[tuple[str, str]]:
@@ -138,31 +133,35 @@ def check(template: dict[str, Any], known: dict[str, tuple[str, ...]]) -> None:
     resources = template["Resources"]
     strange = sorted({resource["Type"] for resource in resources.values()} - set(known))
     if strange:
-        raise _invalid(f"Template format error: Unrecognized resource types: [{', '.join(strange)}]")
+        raise invalid(f"Template format error: Unrecognized resource types: [{', '.join(strange)}]")
     names = set(resources) | set(template.get("Parameters") or {}) | {f"AWS::{name}" for name in PSEUDO}
     for block in ("Resources", "Outputs"):
         for logical, attribute in references(template.get(block) or {}):
             if logical not in names:
                 message = f"Template format error: Unresolved resource dependencies [{logical}] in the {block} block of the template"
-                raise _invalid(message)
+                raise invalid(message)
             if attribute and (logical not in resources or attribute not in known[resources[logical]["Type"]]):
-                message = f"Template error: resource {logical} does not support attribute type {attribute} in Fn::GetAtt"
-                raise _invalid(message)
+                message = (
+                    f"Template error: resource {logical} does not support attribute type {attribute} in Fn::GetAtt"
+                )
+                raise invalid(message)
     for name, resource in resources.items():
         for other in _listed(resource.get("DependsOn") or []):
             if other not in resources:
                 message = f"Template format error: Unresolved resource dependencies [{other}] in the Resources block of the template"
-                raise _invalid(message)
+                raise invalid(message)
         condition = resource.get("Condition")
         if condition and condition not in (template.get("Conditions") or {}):
-            raise _invalid(f"Template format error: Unresolved condition dependency {condition} in {name}")
+            raise invalid(f"Template format error: Unresolved condition dependency {condition} in {name}")
     _check_circles({name: needs(template, name) for name in resources})
 
 
 def needs(template: dict[str, Any], name: str) -> set[str]:
     """The other resources that must be there before this one."""
     resource = template["Resources"][name]
-    found = {logical for logical, _ in references(resource.get("Properties") or {})} | set(_listed(resource.get("DependsOn") or []))
+    found = {logical for logical, _ in references(resource.get("Properties") or {})} | set(
+        _listed(resource.get("DependsOn") or [])
+    )
     return (found & set(template["Resources"])) - {name}
 
 
@@ -171,148 +170,13 @@ def _check_circles(edges: dict[str, set[str]]) -> None:
     while left:
         free = {name for name, others in left.items() if not others & set(left)}
         if not free:
-            raise _invalid(f"Circular dependency between resources: [{', '.join(sorted(left))}]")
+            raise invalid(f"Circular dependency between resources: [{', '.join(sorted(left))}]")
         left = {name: others for name, others in left.items() if name not in free}
-
-
-@dataclass
-class Scope:
-    """What names mean while a template is resolved."""
-
-    template: dict[str, Any]
-    parameters: dict[str, str]
-    pseudo: dict[str, Any]
-    zones: list[str]
-    physical: dict[str, str] = field(default_factory=dict)
-    attributes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    imports: dict[str, str] = field(default_factory=dict)
-
-    def holds(self, name: str) -> bool:
-        conditions = self.template.get("Conditions") or {}
-        if name not in conditions:
-            raise _invalid(f"Template error: unresolved condition dependency {name}")
-        return bool(self.resolve(conditions[name]))
-
-    def included(self, resource: dict[str, Any]) -> bool:
-        return not resource.get("Condition") or self.holds(resource["Condition"])
-
-    def resolve(self, piece: Any) -> Any:
-        if isinstance(piece, list):
-            return [value for value in map(self.resolve, piece) if value is not NO_VALUE]
-        if not isinstance(piece, dict):
-            return piece
-        if len(piece) == 1:
-            ((key, value),) = piece.items()
-            if key == "Ref":
-                return self._ref(value)
-            if key == "Condition" and isinstance(value, str):
-                return self.holds(value)
-            if key.startswith("Fn::"):
-                handler = getattr(self, f"_{key[4:].lower()}", None)
-                if handler is None:
-                    raise _invalid(f"Template error: {key} is not supported")
-                return handler(value)
-        resolved = {key: self.resolve(value) for key, value in piece.items()}
-        return {key: value for key, value in resolved.items() if value is not NO_VALUE}
-
-    def _ref(self, name: str) -> Any:
-        if name == "AWS::NoValue":
-            return NO_VALUE
-        if name.startswith("AWS::"):
-            return self.pseudo[name[5:]]
-        if name in self.parameters:
-            kind = self.template["Parameters"][name]["Type"]
-            text = self.parameters[name]
-            listed = kind.startswith("List<") or kind in LIST_TYPES
-            return [part.strip() for part in text.split(",")] if listed else text
-        if name in self.physical:
-            return self.physical[name]
-        raise _invalid(f"Template error: {name} is not there: its condition does not hold")
-
-    def _getatt(self, value: Any) -> Any:
-        logical, attribute = value.split(".", 1) if isinstance(value, str) else value
-        if attribute not in self.attributes.get(logical, {}):
-            raise _invalid(f"Template error: attribute {attribute} of {logical} is not there")
-        return self.attributes[logical][attribute]
-
-    def _sub(self, value: Any) -> str:
-        text, own = (value, {}) if isinstance(value, str) else (value[0], self.resolve(value[1]))
-
-        def replace(found: re.Match[str]) -> str:
-            if found[1]:
-                return "${" + found[2] + "}"
-            name = found[2].strip()
-            if name in own:
-                return _as_text(own[name])
-            return _as_text(self._getatt(name) if "." in name else self._ref(name))
-
-        return SUBSTITUTED.sub(replace, text)
-
-    def _join(self, value: Any) -> str:
-        separator, pieces = value
-        return str(separator).join(_as_text(piece) for piece in self.resolve(pieces))
-
-    def _split(self, value: Any) -> list[str]:
-        return str(self.resolve(value[1])).split(value[0])
-
-    def _select(self, value: Any) -> Any:
-        number, pieces = int(self.resolve(value[0])), self.resolve(value[1])
-        if not 0 <= number < len(pieces):
-            raise _invalid("Template error: Fn::Select cannot select nonexistent value at index " + str(number))
-        return pieces[number]
-
-    def _getazs(self, value: Any) -> list[str]:
-        return list(self.zones)
-
-    def _cidr(self, value: Any) -> list[str]:
-        block, count, bits = (self.resolve(piece) for piece in (*value, 8)[:3])
-        try:
-            network = ipaddress.ip_network(str(block))
-            subnets = network.subnets(new_prefix=network.max_prefixlen - int(bits))
-            found = [str(subnet) for subnet, _ in zip(subnets, range(int(count)), strict=False)]
-        except ValueError:
-            raise _invalid(f"Template error: Fn::Cidr cannot split {block}") from None
-        if len(found) < int(count):
-            raise _invalid(f"Template error: Fn::Cidr: {block} has no {count} blocks of that size")
-        return found
-
-    def _if(self, value: Any) -> Any:
-        name, then, otherwise = value
-        return self.resolve(then if self.holds(name) else otherwise)
-
-    def _equals(self, value: Any) -> bool:
-        one, other = (self.resolve(piece) for piece in value)
-        return _as_text(one) == _as_text(other)
-
-    def _not(self, value: Any) -> bool:
-        return not self.resolve(value[0])
-
-    def _and(self, value: Any) -> bool:
-        return all(self.resolve(piece) for piece in value)
-
-    def _or(self, value: Any) -> bool:
-        return any(self.resolve(piece) for piece in value)
-
-    def _findinmap(self, value: Any) -> Any:
-        name, first, second = (self.resolve(piece) for piece in value[:3])
-        try:
-            return self.template["Mappings"][name][first][second]
-        except KeyError:
-            raise _invalid(f"Template error: Unable to get mapping for {name}::{first}::{second}") from None
-
-    def _importvalue(self, value: Any) -> str:
-        name = self.resolve(value)
-        if name not in self.imports:
-            raise _invalid(f"No export named {name} found.")
-        return self.imports[name]
-
-    def _base64(self, value: Any) -> str:
-        return base64.b64encode(str(self.resolve(value)).encode()).decode()
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _invalid(message: str) -> AwsError:
+def invalid(message: str) -> AwsError:
     return AwsError("ValidationError", message, 400)

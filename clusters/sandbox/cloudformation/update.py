@@ -11,7 +11,9 @@ from clusters.sandbox.errors import AwsError
 CHANGE_TAKES = 5.0
 
 
-def begin(cloud: Cloud, stack: Stack, body: str, template: dict[str, Any], parameters: dict[str, str], at: float) -> None:
+def begin(
+    cloud: Cloud, stack: Stack, body: str, template: dict[str, Any], parameters: dict[str, str], at: float
+) -> None:
     """Take the new template and plan the steps; nothing to do is an error."""
     before = (stack.body, stack.template, stack.parameters)
     if (template, parameters) == (stack.template, stack.parameters):

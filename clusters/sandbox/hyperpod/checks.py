@@ -34,7 +34,9 @@ def subnets_of(cloud: Cloud, call: Call, wish: dict[str, Any]) -> list[Subnet]:
     if not network:
         return []
     try:
-        subnets = cloud.ask(call.account, call.region, "ec2", "DescribeSubnets", SubnetIds=network["Subnets"])["Subnets"]
+        subnets = cloud.ask(call.account, call.region, "ec2", "DescribeSubnets", SubnetIds=network["Subnets"])[
+            "Subnets"
+        ]
         groups = cloud.ask(
             call.account, call.region, "ec2", "DescribeSecurityGroups", GroupIds=network["SecurityGroupIds"]
         )["SecurityGroups"]  # fmt: skip
@@ -105,7 +107,9 @@ def check_offered(call: Call, groups: list[dict[str, Any]], subnets: list[Subnet
             raise invalid(f"Instance type {group['InstanceType']} is not supported in Availability Zone {where}.")
 
 
-def check_plans(cloud: Cloud, call: Call, groups: list[dict[str, Any]], more: dict[str, int], subnets: list[Subnet]) -> None:
+def check_plans(
+    cloud: Cloud, call: Call, groups: list[dict[str, Any]], more: dict[str, int], subnets: list[Subnet]
+) -> None:
     """`more` says by how many instances each group grows."""
     for group in groups:
         arn = group.get("TrainingPlanArn")
@@ -164,4 +168,6 @@ def check_addresses(groups: list[dict[str, Any]], more: dict[str, int], subnets:
     free = sum(subnet.free for subnet in subnets)
     if needed > free:
         names = ", ".join(subnet.id for subnet in subnets)
-        raise invalid(f"Insufficient IP addresses in subnet(s) {names}: {needed} are required and {free} are available.")
+        raise invalid(
+            f"Insufficient IP addresses in subnet(s) {names}: {needed} are required and {free} are available."
+        )

@@ -12,6 +12,7 @@ from clusters.sandbox.errors import AwsError
 from clusters.sandbox.hyperpod import model
 from clusters.sandbox.hyperpod.checks import Subnet
 from clusters.sandbox.hyperpod.model import NEVER, Cluster, Node
+from clusters.sandbox.services import Call
 
 SLURM_USER = "cohort"
 VERSIONS = ["v0.0.40"]
@@ -26,6 +27,24 @@ def clusters(cloud: Cloud, account: str, region: str) -> dict[str, Cluster]:
     """Name -> cluster, of those that are there."""
     found: dict[str, Cluster] = cloud.store.read(shelf_of(account, region)).get("clusters", {})
     return {name: cluster for name, cluster in found.items() if not cluster.gone(cloud.now())}
+
+
+def by_arn(cloud: Cloud, call: Call, arn: str) -> Cluster:
+    for cluster in clusters(cloud, call.account, call.region).values():
+        if cluster.arn == arn:
+            return cluster
+    raise AwsError("ResourceNotFound", f"Resource {arn} not found.")
+
+
+def named(cloud: Cloud, call: Call) -> Cluster:
+    """The cluster that a call names, by its name or its ARN."""
+    name = call.parameters["ClusterName"]
+    if name.startswith("arn:"):
+        return by_arn(cloud, call, name)
+    cluster = clusters(cloud, call.account, call.region).get(name)
+    if cluster is None:
+        raise AwsError("ResourceNotFound", f"Cluster with name {name} not found.")
+    return cluster
 
 
 def addresses_taken(cloud: Cloud, account: str, region: str, subnet: str) -> int:
@@ -148,7 +167,8 @@ def _subnet_for(region: str, plain: str, subnets: list[Subnet]) -> Subnet:
 
 def _addresses_in_use(cloud: Cloud, cluster: Cluster) -> dict[str, set[int]]:
     """Subnet -> first addresses of present nodes, of this and all other clusters."""
-    now, found = cloud.now(), {}
+    now = cloud.now()
+    found: dict[str, set[int]] = {}
     others = [*clusters(cloud, cluster.account, cluster.region).values(), cluster]
     for one in others:
         for node in one.nodes:

@@ -58,7 +58,9 @@ def _from_parameters(cloud: Cloud, call: Call, groups: dict[str, dict[str, Any]]
         raise ScriptsFail("provisioning_parameters.json is not JSON.") from None
     controller, login = told.get("controller_group"), told.get("login_group")
     if controller not in groups:
-        raise ScriptsFail(f"provisioning_parameters.json names the controller group {controller!r}, which does not exist.")
+        raise ScriptsFail(
+            f"provisioning_parameters.json names the controller group {controller!r}, which does not exist."
+        )
     if int(groups[controller]["InstanceCount"]) != 1:
         raise ScriptsFail(f"The controller group {controller} must have exactly one instance.")
     found: dict[str, list[str]] = {}

@@ -86,7 +86,7 @@ def shelf_of(account: str, region: str) -> str:
 def queue_of(cloud: Cloud, cluster: Cluster) -> Queue:
     """The cluster's queue, played until now; another cluster of the same name starts with an empty one."""
     queues = cloud.store.read(shelf_of(cluster.account, cluster.region))
-    queue = queues.get(cluster.name)
+    queue: Queue | None = queues.get(cluster.name)
     if queue is None or queue.cluster_id != cluster.id:
         queue = Queue(cluster.id, cloud.now())
         cloud.store.change(shelf_of(cluster.account, cluster.region))[cluster.name] = queue
@@ -150,7 +150,9 @@ def _end_as_planned(job: Job, at: float) -> None:
     attempt = job.attempts[-1]
     if job.doomed is not None:
         state = job.doomed["state"] or "FAILED"
-        reason = {"OUT_OF_MEMORY": "OutOfMemory", "TIMEOUT": "TimeLimit", "NODE_FAIL": "NodeDown"}.get(state, "NonZeroExitCode")
+        reason = {"OUT_OF_MEMORY": "OutOfMemory", "TIMEOUT": "TimeLimit", "NODE_FAIL": "NodeDown"}.get(
+            state, "NonZeroExitCode"
+        )
         memory = state == "OUT_OF_MEMORY"
         _end(job, at, state, reason, 0 if memory else int(job.doomed["exit_code"]), 125 if memory else 0)
     elif attempt.plan.seconds > job.limit:
@@ -177,7 +179,11 @@ def _start_what_fits(cluster: Cluster, queue: Queue, at: float) -> None:
         if job.eligible > at:
             job.reason = "BeginTime"
             continue
-        free = [node for node in nodes_of(cluster, job.partition, at) if node.status(at) == "Running" and node.id not in busy]
+        free = [
+            node
+            for node in nodes_of(cluster, job.partition, at)
+            if node.status(at) == "Running" and node.id not in busy
+        ]
         if job.partition in waiting:
             job.reason = "Priority"
         elif len(free) < job.nodes:

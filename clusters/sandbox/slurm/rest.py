@@ -42,7 +42,9 @@ def answer(cloud: Cloud, method: str, path: str, query: str, headers: dict[str, 
         raise NoAnswer()
     account, region, name, rest = found["account"], found["region"], found["cluster"], found["rest"] or "/"
     what = re.sub(r"^/slurm/v[0-9.]+/", "", rest).strip("/")
-    call = Call(account, region, "slurm", f"{method} {re.sub('[0-9]+$', 'ID', what)}", {"ClusterName": name, "Path": rest}, 0.0)
+    call = Call(
+        account, region, "slurm", f"{method} {re.sub('[0-9]+$', 'ID', what)}", {"ClusterName": name, "Path": rest}, 0.0
+    )
     with cloud.lock:
         call.now = cloud.now()
         slow = cloud.faults.take_for_call(("slow",), account, "slurm", call.operation, call.parameters)
@@ -80,7 +82,9 @@ def _authorised(cloud: Cloud, cluster: Cluster, headers: dict[str, str]) -> Answ
         return Answer(401, b"Authentication failure", {"Content-Type": "text/plain"}, "unauthorised")
     claims = _claims(token, cluster.jwt_key)
     user = given.get("x-slurm-user-name", claims.get("sun") if claims else None)
-    good = claims is not None and float(claims.get("exp") or 0) > cloud.clock.callers_now() and claims.get("sun") == user
+    good = (
+        claims is not None and float(claims.get("exp") or 0) > cloud.clock.callers_now() and claims.get("sun") == user
+    )
     if good:
         return None
     return Answer(511, b"Authentication failure", {"Content-Type": "text/plain"}, "unauthorised")
@@ -135,7 +139,9 @@ def _routed(cloud: Cloud, call: Call, cluster: Cluster, rest: str, query: str, h
     except Refused as refusal:
         number = int(refusal.args[0])
         words = WORDS[number]
-        refused = _json({"errors": [_error(number, refusal.args[1] if len(refusal.args) > 1 else words)]}, cluster.name, 500)
+        refused = _json(
+            {"errors": [_error(number, refusal.args[1] if len(refusal.args) > 1 else words)]}, cluster.name, 500
+        )
         refused.error = str(number)
         return refused
     return Answer(404, b"Unable to find requested URL", {"Content-Type": "text/plain"}, "not found")
@@ -160,7 +166,9 @@ def _jobs(cloud: Cloud, cluster: Cluster, found: list[Job]) -> dict[str, Any]:
     return {"jobs": [shapes.job(cloud, cluster, one) for one in found], "last_backfill": now, "last_update": now}
 
 
-def _submit(cloud: Cloud, call: Call, cluster: Cluster, queue: Queue, wish: dict[str, Any], headers: dict[str, str]) -> Answer:
+def _submit(
+    cloud: Cloud, call: Call, cluster: Cluster, queue: Queue, wish: dict[str, Any], headers: dict[str, str]
+) -> Answer:
     """Options count in `job` only: lines with #SBATCH are sbatch's own, which a REST server does not read."""
     asked = wish.get("job") or {}
     script = asked.get("script") or wish.get("script") or ""
@@ -175,7 +183,9 @@ def _submit(cloud: Cloud, call: Call, cluster: Cluster, queue: Queue, wish: dict
     if partition not in cluster.partitions:
         raise Refused(NO_PARTITION)
     nodes = _nodes(asked)
-    seats = sum(int(cluster.groups[name]["InstanceCount"]) for name in cluster.partitions[partition] if name in cluster.groups)
+    seats = sum(
+        int(cluster.groups[name]["InstanceCount"]) for name in cluster.partitions[partition] if name in cluster.groups
+    )
     if not 1 <= nodes <= seats:
         raise Refused(NODES_NOT_AVAILABLE)
     minutes = shapes.plain(asked.get("time_limit"))

@@ -15,7 +15,9 @@ LINES_PER_RUN = 2000
 CHECKPOINT_EVERY = 50
 FALLBACK_SECONDS = 3600.0
 TRAINS = re.compile(r"^(srun|torchrun|mpirun|python3?|accelerate|deepspeed|neuron_parallel_compile)\b")
-SILENT = re.compile(r"^(cd|mkdir|module|source|\.|set|ulimit|umask|trap|hostname|date|nvidia-smi|pwd|true|:|rm|cp|ln|wait)\b")
+SILENT = re.compile(
+    r"^(cd|mkdir|module|source|\.|set|ulimit|umask|trap|hostname|date|nvidia-smi|pwd|true|:|rm|cp|ln|wait)\b"
+)
 STEPS = re.compile(r"--(?:train-iters|max-steps|max_steps|steps)[= ](\d+)")
 ASSIGNED = re.compile(r"^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$([A-Za-z_][A-Za-z0-9_]*)|\$(\$)")

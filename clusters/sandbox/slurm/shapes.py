@@ -13,7 +13,11 @@ SIGNALS = {9: "SIGKILL", 15: "SIGTERM", 125: ""}
 
 def number(value: float | None, infinite: bool = False) -> dict[str, Any]:
     """A number that may be absent or without end."""
-    return {"set": value is not None and not infinite, "infinite": infinite, "number": int(value) if value is not None else 0}
+    return {
+        "set": value is not None and not infinite,
+        "infinite": infinite,
+        "number": int(value) if value is not None else 0,
+    }
 
 
 def plain(value: Any) -> float | None:
@@ -51,12 +55,18 @@ def openapi(version: str) -> dict[str, Any]:
         "node/{node_name}": ["get"],
         "partitions": ["get"],
     }
-    paths = {f"/slurm/{version}/{name}/": {verb: {"responses": {}} for verb in known} for name, known in verbs.items()}
+    nothing: dict[str, Any] = {"responses": {}}
+    paths = {f"/slurm/{version}/{name}/": dict.fromkeys(known, nothing) for name, known in verbs.items()}
     return {"openapi": "3.0.3", "info": {"title": "Slurm REST API", "version": "Slurm-24.11.5"}, "paths": paths}
 
 
 def ping(cluster: Cluster) -> dict[str, Any]:
-    return {"hostname": cluster.nodes[0].host if cluster.nodes else "", "pinged": "UP", "latency": 500, "mode": "primary"}
+    return {
+        "hostname": cluster.nodes[0].host if cluster.nodes else "",
+        "pinged": "UP",
+        "latency": 500,
+        "mode": "primary",
+    }
 
 
 def job(cloud: Cloud, cluster: Cluster, one: Job) -> dict[str, Any]:
@@ -132,7 +142,15 @@ def _node(cluster: Cluster, node: Node, busy: bool, now: float) -> dict[str, Any
     accelerator, count = facts.accelerators(plain_type)
     gres = f"gpu:{accelerator}:{count}" if count and accelerator != "neuron" else ""
     status = node.status(now)
-    state = ["DOWN"] if status == "Failure" else ["DOWN", "NOT_RESPONDING"] if status != "Running" else ["ALLOCATED"] if busy else ["IDLE"]
+    state = (
+        ["DOWN"]
+        if status == "Failure"
+        else ["DOWN", "NOT_RESPONDING"]
+        if status != "Running"
+        else ["ALLOCATED"]
+        if busy
+        else ["IDLE"]
+    )
     return {
         "name": node.host,
         "hostname": node.host,

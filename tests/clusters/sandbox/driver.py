@@ -102,8 +102,12 @@ class Account:
 
     def _client(self, service: str, keys: tuple[str, ...], attempts: int) -> Any:
         key, secret, *token = keys
-        settings = Config(retries={"total_max_attempts": attempts, "mode": "standard"}, connect_timeout=5, read_timeout=20,
-                          parameter_validation=False)  # the sandbox is to refuse by itself
+        settings = Config(
+            retries={"total_max_attempts": attempts, "mode": "standard"},
+            connect_timeout=5,
+            read_timeout=20,
+            parameter_validation=False,
+        )  # the sandbox is to refuse by itself
         return SESSION.client(
             service, region_name=self.region, endpoint_url=self.cloud.url, config=settings,
             aws_access_key_id=key, aws_secret_access_key=secret, aws_session_token=token[0] if token else None,
@@ -136,7 +140,9 @@ class Account:
 
     def assume(self, **more: Any) -> tuple[str, str, str]:
         wish = {"RoleArn": self.role_arn, "RoleSessionName": "test", "ExternalId": self.external_id, **more}
-        made = self.hub("sts").assume_role(**{key: value for key, value in wish.items() if value is not None})["Credentials"]
+        made = self.hub("sts").assume_role(**{key: value for key, value in wish.items() if value is not None})[
+            "Credentials"
+        ]
         return made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"]
 
     def __call__(self, service: str) -> Any:
@@ -277,7 +283,9 @@ class Slurm:
         return dict(self.ask("GET", f"/slurm/v0.0.40/job/{number}")[1]["jobs"][0])
 
     def log(self, number: int) -> list[str]:
-        said = self.account("logs").get_log_events(logGroupName=self.log_group, logStreamName=str(number), startFromHead=True)
+        said = self.account("logs").get_log_events(
+            logGroupName=self.log_group, logStreamName=str(number), startFromHead=True
+        )
         return [event["message"] for event in said["events"]]
 
 

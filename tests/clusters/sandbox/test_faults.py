@@ -35,7 +35,9 @@ def test_throttling_speaks_the_words_of_the_service(account: Account, service: s
 
 def test_a_fault_is_for_one_account_one_operation_and_one_name(account: Account) -> None:
     other = Account(account.cloud).open_for_the_hub()
-    account.cloud.fault("throttling", service="cloudformation", operation="CreateStack", account=account.id, match="two")
+    account.cloud.fault(
+        "throttling", service="cloudformation", operation="CreateStack", account=account.id, match="two"
+    )
     assert other.stack("two", LOG)
     assert account.stack("one", LOG)
     with pytest.raises(ClientError, match="Throttling"):
@@ -140,7 +142,11 @@ def test_a_submit_whose_answer_is_lost_is_in_the_queue(account: Account) -> None
 
 
 def test_a_fault_that_does_not_exist_is_refused(cloud: Process) -> None:
-    for body in ({"fault": "earthquake"}, {"fault": "throttling", "colour": "red"}, {"fault": "vanished", "service": "x"}):
+    for body in (
+        {"fault": "earthquake"},
+        {"fault": "throttling", "colour": "red"},
+        {"fault": "vanished", "service": "x"},
+    ):
         with pytest.raises(OSError, match="400"):
             cloud.ask("POST", "faults", body)
 

@@ -12,11 +12,17 @@ from tests.clusters.sandbox.driver import Account, Process, group, network, slur
 
 def counts(account: Account, name: str = "hoshi") -> tuple[str, dict[str, tuple[int, int]]]:
     seen = account("sagemaker").describe_cluster(ClusterName=name)
-    return seen["ClusterStatus"], {g["InstanceGroupName"]: (g["CurrentCount"], g["TargetCount"]) for g in seen["InstanceGroups"]}
+    return seen["ClusterStatus"], {
+        g["InstanceGroupName"]: (g["CurrentCount"], g["TargetCount"]) for g in seen["InstanceGroups"]
+    }
 
 
 def nodes(account: Account, name: str = "hoshi") -> list[dict[str, Any]]:
-    pages = account("sagemaker").get_paginator("list_cluster_nodes").paginate(ClusterName=name, PaginationConfig={"PageSize": 5})
+    pages = (
+        account("sagemaker")
+        .get_paginator("list_cluster_nodes")
+        .paginate(ClusterName=name, PaginationConfig={"PageSize": 5})
+    )
     return [node for one in pages for node in one["ClusterNodeSummaries"]]
 
 
@@ -137,8 +143,12 @@ def test_quotas_count_what_other_clusters_use_and_what_one_cluster_may_be(accoun
     create(**wish("two", "ml.p5en.48xlarge", 14))
 
 
-@pytest.mark.parametrize(("prefix", "eks", "fits", "count"), [("24", False, 7, 8), ("24", True, 3, 4), ("25", False, 3, 4)])
-def test_a_subnet_holds_as_many_nodes_as_it_has_addresses(account: Account, prefix: str, eks: bool, fits: int, count: int) -> None:
+@pytest.mark.parametrize(
+    ("prefix", "eks", "fits", "count"), [("24", False, 7, 8), ("24", True, 3, 4), ("25", False, 3, 4)]
+)
+def test_a_subnet_holds_as_many_nodes_as_it_has_addresses(
+    account: Account, prefix: str, eks: bool, fits: int, count: int
+) -> None:
     made = network(account, Prefix=prefix)
     orchestrator = {"Orchestrator": {"Eks": {"ClusterArn": eks_cluster(account, made)}}} if eks else {}
     request = {**slurm_request(made), **orchestrator}
@@ -165,9 +175,12 @@ def eks_cluster(account: Account, made: dict[str, str], mode: str = "API", wait:
 
 
 @pytest.mark.parametrize(
-    ("mode", "wait", "said"), [("API", 0, "is not ACTIVE"), ("CONFIG_MAP", 700, "authentication mode"), ("API", 700, None)]
+    ("mode", "wait", "said"),
+    [("API", 0, "is not ACTIVE"), ("CONFIG_MAP", 700, "authentication mode"), ("API", 700, None)],
 )
-def test_hyperpod_joins_an_active_eks_cluster_of_the_right_kind(account: Account, mode: str, wait: float, said: str | None) -> None:
+def test_hyperpod_joins_an_active_eks_cluster_of_the_right_kind(
+    account: Account, mode: str, wait: float, said: str | None
+) -> None:
     made = network(account)
     request = {**slurm_request(made), "Orchestrator": {"Eks": {"ClusterArn": eks_cluster(account, made, mode, wait)}}}
     if said is None:
@@ -251,7 +264,9 @@ def test_scripts_that_do_not_fit_the_request_make_the_cluster_fail(account: Acco
     if told is None:
         account("s3").delete_object(Bucket=made["Bucket"], Key="run/provisioning_parameters.json")
     else:
-        account("s3").put_object(Bucket=made["Bucket"], Key="run/provisioning_parameters.json", Body=json.dumps(told).encode())
+        account("s3").put_object(
+            Bucket=made["Bucket"], Key="run/provisioning_parameters.json", Body=json.dumps(told).encode()
+        )
     account("sagemaker").create_cluster(**slurm_request(made))
     account.cloud.advance(1800)
     seen = account("sagemaker").describe_cluster(ClusterName="hoshi")
@@ -264,7 +279,9 @@ def test_an_update_grows_shrinks_and_drops_groups(account: Account) -> None:
     made = network(account)
     account("sagemaker").create_cluster(**slurm_request(made))
     with pytest.raises(ClientError) as busy:
-        account("sagemaker").update_cluster(ClusterName="hoshi", InstanceGroups=[group(made, "work", "ml.p5.48xlarge", 4)])
+        account("sagemaker").update_cluster(
+            ClusterName="hoshi", InstanceGroups=[group(made, "work", "ml.p5.48xlarge", 4)]
+        )
     assert busy.value.response["Error"]["Code"] == "ConflictException"
     account.cloud.advance(1800)
     before = {node["InstanceId"] for node in nodes(account)}
@@ -274,7 +291,9 @@ def test_an_update_grows_shrinks_and_drops_groups(account: Account) -> None:
     assert counts(account) == ("InService", {"head": (1, 1), "work": (4, 4)})
     assert before < {node["InstanceId"] for node in nodes(account)}
     with pytest.raises(ClientError, match="request delta of 13"):
-        account("sagemaker").update_cluster(ClusterName="hoshi", InstanceGroups=[group(made, "work", "ml.p5.48xlarge", 17)])
+        account("sagemaker").update_cluster(
+            ClusterName="hoshi", InstanceGroups=[group(made, "work", "ml.p5.48xlarge", 17)]
+        )
     account("sagemaker").update_cluster(ClusterName="hoshi", InstanceGroups=[group(made, "work", "ml.p5.48xlarge", 1)])
     account.cloud.advance(600)
     assert counts(account)[1]["work"] == (1, 1)
@@ -286,7 +305,9 @@ def test_replacing_nodes_succeeds_in_part(account: Account) -> None:
     old = nodes(account)[1]["InstanceId"]
     said = account("sagemaker").batch_replace_cluster_nodes(ClusterName="hoshi", NodeIds=[old, "i-00000000000000000"])
     assert said["Successful"] == [old]
-    assert [(one["NodeId"], one["ErrorCode"]) for one in said["Failed"]] == [("i-00000000000000000", "InstanceIdNotFound")]
+    assert [(one["NodeId"], one["ErrorCode"]) for one in said["Failed"]] == [
+        ("i-00000000000000000", "InstanceIdNotFound")
+    ]
     found = {node["InstanceId"]: node["InstanceStatus"]["Status"] for node in nodes(account)}
     assert old not in found
     assert sorted(found.values()) == ["Pending", "Running", "Running"]
@@ -361,12 +382,18 @@ def test_a_training_plan_must_exist_fit_and_have_room(planned: Account) -> None:
     with pytest.raises(ClientError, match="has 1 instances available; 2 were requested"):
         planned("sagemaker").create_cluster(**wish(2, plan, name="other"))
     listed = planned("sagemaker").list_training_plans()["TrainingPlanSummaries"]
-    assert {one["TrainingPlanName"]: one["Status"] for one in listed} == {f"tp-{number}": "Active", f"tp-old-{number}": "Expired"}
+    assert {one["TrainingPlanName"]: one["Status"] for one in listed} == {
+        f"tp-{number}": "Active",
+        f"tp-old-{number}": "Expired",
+    }
 
 
 def test_a_training_plan_is_good_in_its_own_zone_only(planned: Account) -> None:
     made = network(planned, Zone="apne1-az1")
     plan = f"arn:aws:sagemaker:ap-northeast-1:{planned.id}:training-plan/tp-{int(planned.id)}"
-    request = {**slurm_request(made), "InstanceGroups": [group(made, "work", "ml.p5.48xlarge", 1, TrainingPlanArn=plan)]}
+    request = {
+        **slurm_request(made),
+        "InstanceGroups": [group(made, "work", "ml.p5.48xlarge", 1, TrainingPlanArn=plan)],
+    }
     with pytest.raises(ClientError, match="is in apne1-az4"):
         planned("sagemaker").create_cluster(**request)

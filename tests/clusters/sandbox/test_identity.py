@@ -28,7 +28,9 @@ def test_the_hub_and_an_owner_are_who_they_say(account: Account) -> None:
         {"RoleArn": "arn:aws:iam::{id}:user/CohortProvisioner"},
     ],
 )
-def test_a_role_is_refused_without_the_right_external_id_or_where_it_does_not_exist(account: Account, wish: dict) -> None:
+def test_a_role_is_refused_without_the_right_external_id_or_where_it_does_not_exist(
+    account: Account, wish: dict
+) -> None:
     wish = {key: value and value.replace("{id}", account.id) for key, value in wish.items()}
     with pytest.raises(ClientError) as refused:
         account.assume(**wish)
@@ -43,7 +45,9 @@ def test_another_account_is_not_trusted_even_with_the_external_id(account: Accou
     assert code(refused) == "AccessDenied"
 
 
-@pytest.mark.parametrize(("seconds", "error"), [(600, "ValidationError"), (3601, "ValidationError"), (3600, None), (900, None)])
+@pytest.mark.parametrize(
+    ("seconds", "error"), [(600, "ValidationError"), (3601, "ValidationError"), (3600, None), (900, None)]
+)
 def test_a_session_lasts_no_longer_than_the_role_allows(account: Account, seconds: int, error: str | None) -> None:
     if error is None:
         account.assume(DurationSeconds=seconds)
@@ -135,11 +139,15 @@ def test_two_accounts_share_nothing_but_the_names_of_buckets(account: Account) -
         one.stack("same", {"Resources": {"Log": {"Type": "AWS::Logs::LogGroup"}}})
     assert account("ssm").get_parameter(Name="/same")["Parameter"]["Value"] == account.id
     assert len(other("cloudformation").describe_stacks()["Stacks"]) == 1
-    account("s3").create_bucket(Bucket=f"mine-{account.id}", CreateBucketConfiguration={"LocationConstraint": account.region})
+    account("s3").create_bucket(
+        Bucket=f"mine-{account.id}", CreateBucketConfiguration={"LocationConstraint": account.region}
+    )
     with pytest.raises(ClientError):
         other("s3").list_objects_v2(Bucket=f"mine-{account.id}")
     with pytest.raises(ClientError) as taken:
-        other("s3").create_bucket(Bucket=f"mine-{account.id}", CreateBucketConfiguration={"LocationConstraint": account.region})
+        other("s3").create_bucket(
+            Bucket=f"mine-{account.id}", CreateBucketConfiguration={"LocationConstraint": account.region}
+        )
     assert code(taken) == "BucketAlreadyExists"
 
 
@@ -148,14 +156,20 @@ def test_two_accounts_share_nothing_but_the_names_of_buckets(account: Account) -
     [
         ("sagemaker", "list_domains", {}),
         ("ec2", "describe_capacity_reservations", {}),
-        ("iam", "simulate_principal_policy", {"PolicySourceArn": "arn:aws:iam::000000000001:role/x", "ActionNames": ["a:b"]}),
+        (
+            "iam",
+            "simulate_principal_policy",
+            {"PolicySourceArn": "arn:aws:iam::000000000001:role/x", "ActionNames": ["a:b"]},
+        ),
         ("eks", "list_nodegroups", {"clusterName": "x"}),
         ("pricing", "describe_services", {}),
         ("cloudformation", "list_types", {}),
         ("fsx", "describe_backups", {}),
     ],
 )
-def test_a_call_that_is_not_played_is_an_error_and_no_page(account: Account, service: str, operation: str, wish: dict) -> None:
+def test_a_call_that_is_not_played_is_an_error_and_no_page(
+    account: Account, service: str, operation: str, wish: dict
+) -> None:
     with pytest.raises(ClientError) as refused:
         getattr(account(service), operation)(**wish)
     assert code(refused) == "NotImplemented"

@@ -9,7 +9,11 @@ P5 = "ml.p5.48xlarge for cluster usage"
 
 
 def quotas(account: Account, operation: str = "list_service_quotas", service: str = "sagemaker") -> dict[str, dict]:
-    pages = account("service-quotas").get_paginator(operation).paginate(ServiceCode=service, PaginationConfig={"PageSize": 7})
+    pages = (
+        account("service-quotas")
+        .get_paginator(operation)
+        .paginate(ServiceCode=service, PaginationConfig={"PageSize": 7})
+    )
     return {quota["QuotaName"]: quota for page in pages for quota in page["Quotas"]}
 
 
@@ -19,7 +23,11 @@ def test_quotas_are_the_programmes_and_else_the_defaults(account: Account) -> No
     assert found["ml.p5e.48xlarge for cluster usage"]["Value"] == 0.0
     assert quotas(account, "list_aws_default_service_quotas")[P5]["Value"] == 0.0
     assert len(found) > 5
-    assert {one["ServiceCode"] for one in account("service-quotas").list_services()["Services"]} >= {"sagemaker", "ec2", "fsx"}
+    assert {one["ServiceCode"] for one in account("service-quotas").list_services()["Services"]} >= {
+        "sagemaker",
+        "ec2",
+        "fsx",
+    }
 
 
 def test_a_quota_without_an_applied_value_has_only_a_default(account: Account) -> None:
@@ -29,10 +37,15 @@ def test_a_quota_without_an_applied_value_has_only_a_default(account: Account) -
         account("service-quotas").get_service_quota(**wish)
     assert refused.value.response["Error"]["Code"] == "NoSuchResourceException"
     assert account("service-quotas").get_aws_default_service_quota(**wish)["Quota"]["Value"] == 0.0
-    assert account("service-quotas").get_service_quota(ServiceCode="sagemaker", QuotaCode="L-8762A75F")["Quota"]["Value"] == 16.0
+    assert (
+        account("service-quotas").get_service_quota(ServiceCode="sagemaker", QuotaCode="L-8762A75F")["Quota"]["Value"]
+        == 16.0
+    )
 
 
-@pytest.mark.parametrize("wish", [{"ServiceCode": "sagemaker", "QuotaCode": "L-00000000"}, {"ServiceCode": "none", "QuotaCode": "L-1"}])
+@pytest.mark.parametrize(
+    "wish", [{"ServiceCode": "sagemaker", "QuotaCode": "L-00000000"}, {"ServiceCode": "none", "QuotaCode": "L-1"}]
+)
 def test_a_quota_that_does_not_exist_is_refused(account: Account, wish: dict) -> None:
     with pytest.raises(ClientError) as refused:
         account("service-quotas").get_service_quota(**wish)

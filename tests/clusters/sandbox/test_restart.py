@@ -122,7 +122,9 @@ def test_sixteen_callers_at_once_get_one_cluster_and_one_stack_of_a_name(account
         said = []
         for act in (
             lambda: sagemaker.create_cluster(**slurm_request(made)),
-            lambda: cloudformation.create_stack(StackName="one", TemplateBody='{"Resources":{"L":{"Type":"AWS::Logs::LogGroup"}}}'),
+            lambda: cloudformation.create_stack(
+                StackName="one", TemplateBody='{"Resources":{"L":{"Type":"AWS::Logs::LogGroup"}}}'
+            ),
         ):
             try:
                 act()
@@ -176,19 +178,30 @@ def test_a_port_in_use_is_said_in_a_sentence(tmp_path: object) -> None:
 
 def test_the_tests_door_answers_and_nonsense_is_not_a_traceback(cloud: Process) -> None:
     assert cloud.ask("GET", "health") == {"ok": True}
-    for path, data in (("/", b"x"), ("/nothing", b""), ("/_sandbox/none", b""), ("/_sandbox/clock", b"{"), ("/_sandbox/speed", b"{}")):
+    for path, data in (
+        ("/", b"x"),
+        ("/nothing", b""),
+        ("/_sandbox/none", b""),
+        ("/_sandbox/clock", b"{"),
+        ("/_sandbox/speed", b"{}"),
+    ):
         request = urllib.request.Request(cloud.url + path, data, method="POST")
         with pytest.raises(OSError, match="40[0-9]"):
             urllib.request.urlopen(request, timeout=10)
 
 
 def test_the_product_never_imports_the_sandbox() -> None:
-    sources = [path for folder in ("tenants", "clusters", "support", "program") for path in (ROOT / folder).rglob("*.py")]
+    sources = [
+        path for folder in ("tenants", "clusters", "support", "program") for path in (ROOT / folder).rglob("*.py")
+    ]
     guilty = [
         str(path)
         for path in sources
         if "clusters/sandbox/" not in str(path)
-        and any(words in path.read_text() for words in ("import clusters.sandbox", "from clusters.sandbox", "clusters import sandbox"))
+        and any(
+            words in path.read_text()
+            for words in ("import clusters.sandbox", "from clusters.sandbox", "clusters import sandbox")
+        )
     ]
     assert guilty == []
 

@@ -83,7 +83,9 @@ def test_a_job_ends_as_its_script_says(
 
 def test_the_log_grows_with_the_job(account: Account) -> None:
     slurm = slurm_cluster(account)
-    number = slurm.submit('echo "nodes $SLURM_NNODES on ${WHERE:-here}"\nsrun python train.py\necho done', environment=["STEPS=100"])
+    number = slurm.submit(
+        'echo "nodes $SLURM_NNODES on ${WHERE:-here}"\nsrun python train.py\necho done', environment=["STEPS=100"]
+    )
     assert slurm.log(number) == ["nodes 2 on here"]
     account.cloud.advance(300)
     some = slurm.log(number)
@@ -110,7 +112,9 @@ def test_the_log_is_read_by_its_end_in_pages_and_by_word(account: Account) -> No
     assert (after["events"], after["nextForwardToken"]) == ([], last["nextForwardToken"])
     found = logs.filter_log_events(logGroupName=slurm.log_group, filterPattern="NCCL")["events"]
     assert [event["logStreamName"] for event in found] == [str(number)]
-    assert [one["logStreamName"] for one in logs.describe_log_streams(logGroupName=slurm.log_group)["logStreams"]] == [str(number)]
+    assert [one["logStreamName"] for one in logs.describe_log_streams(logGroupName=slurm.log_group)["logStreams"]] == [
+        str(number)
+    ]
     with pytest.raises(ClientError) as missing:
         logs.get_log_events(logGroupName=slurm.log_group, logStreamName="99")
     assert missing.value.response["Error"]["Code"] == "ResourceNotFoundException"
@@ -176,7 +180,10 @@ def test_a_node_failure_ends_a_job_or_sends_it_back_to_the_queue(account: Accoun
 def test_a_job_fails_when_it_is_told_to(account: Account, ends: str, code: int) -> None:
     slurm = slurm_cluster(account)
     account.cloud.fault("job_fails", account=account.id, match="doomed", state=ends)
-    spared, number = slurm.submit("sleep 600", name="spared", nodes="1"), slurm.submit("sleep 600", name="doomed", nodes="1")
+    spared, number = (
+        slurm.submit("sleep 600", name="spared", nodes="1"),
+        slurm.submit("sleep 600", name="doomed", nodes="1"),
+    )
     account.cloud.advance(700)
     assert state(slurm, spared)[0] == "COMPLETED"
     job = slurm.job(number)
@@ -190,7 +197,10 @@ def test_nodes_and_partitions_are_those_of_the_cluster(account: Account) -> None
     slurm.submit("sleep 1h", nodes="1")
     nodes = slurm.ask("GET", f"{V}/nodes")[1]["nodes"]
     assert sorted(node["state"][0] for node in nodes) == ["ALLOCATED", "IDLE"]
-    known = {node["InstanceId"] for node in account("sagemaker").list_cluster_nodes(ClusterName="hoshi")["ClusterNodeSummaries"]}
+    known = {
+        node["InstanceId"]
+        for node in account("sagemaker").list_cluster_nodes(ClusterName="hoshi")["ClusterNodeSummaries"]
+    }
     assert {node["instance_id"] for node in nodes} < known
     assert {node["gres"] for node in nodes} == {"gpu:h100:8"}
     partition = slurm.ask("GET", f"{V}/partitions")[1]["partitions"][0]

@@ -39,7 +39,11 @@ def test_each_resource_has_its_events_newest_first(account: Account) -> None:
     account.stack("one", with_resources(Log=LOG))
     account.cloud.advance(60)
     pages = account("cloudformation").get_paginator("describe_stack_events").paginate(StackName="one")
-    events = [(e["LogicalResourceId"], e["ResourceStatus"], e.get("ResourceStatusReason", "")) for p in pages for e in p["StackEvents"]]
+    events = [
+        (e["LogicalResourceId"], e["ResourceStatus"], e.get("ResourceStatusReason", ""))
+        for p in pages
+        for e in p["StackEvents"]
+    ]
     assert events == [
         ("one", "CREATE_COMPLETE", ""),
         ("Log", "CREATE_COMPLETE", ""),
@@ -76,8 +80,12 @@ def test_a_lustre_file_system_takes_ten_minutes_and_is_then_there(account: Accou
     assert (system["DNSName"], system["LustreConfiguration"]["MountName"]) == (made["Dns"], made["Mount"])
 
 
-@pytest.mark.parametrize(("gib", "rate", "said"), [(1300, 250, "Storage capacity 1300"), (3600, 250, "3600"), (2400, 300, "300")])
-def test_a_size_that_lustre_does_not_come_in_fails_and_rolls_back(account: Account, gib: int, rate: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("gib", "rate", "said"), [(1300, 250, "Storage capacity 1300"), (3600, 250, "3600"), (2400, 300, "300")]
+)
+def test_a_size_that_lustre_does_not_come_in_fails_and_rolls_back(
+    account: Account, gib: int, rate: int, said: str
+) -> None:
     account.stack("fs", lustre(gib, rate))
     account.cloud.advance(900)
     stack = account("cloudformation").describe_stacks(StackName="fs")["Stacks"][0]
@@ -100,19 +108,33 @@ def test_a_size_that_lustre_does_not_come_in_fails_and_rolls_back(account: Accou
     ("template", "code", "said"),
     [
         ({"Resources": {}}, "ValidationError", "At least one Resources member"),
-        (with_resources(X={"Type": "AWS::Made::Up"}), "ValidationError", "Unrecognized resource types: [AWS::Made::Up]"),
+        (
+            with_resources(X={"Type": "AWS::Made::Up"}),
+            "ValidationError",
+            "Unrecognized resource types: [AWS::Made::Up]",
+        ),
         (with_resources(X={"Properties": {}}), "ValidationError", "Type"),
         (with_resources(X={"Type": "AWS::Logs::LogGroup", "DependsOn": "Y"}), "ValidationError", "[Y]"),
         (with_resources(X={**LOG, "Properties": {"LogGroupName": {"Ref": "Nope"}}}), "ValidationError", "[Nope]"),
-        (with_resources(X={**LOG, "Properties": {"LogGroupName": {"Fn::GetAtt": ["X", "Nope"]}}}), "ValidationError", "Nope"),
-        (with_resources(A={**LOG, "DependsOn": "B"}, B={**LOG, "DependsOn": "A"}), "ValidationError", "Circular dependency"),
+        (
+            with_resources(X={**LOG, "Properties": {"LogGroupName": {"Fn::GetAtt": ["X", "Nope"]}}}),
+            "ValidationError",
+            "Nope",
+        ),
+        (
+            with_resources(A={**LOG, "DependsOn": "B"}, B={**LOG, "DependsOn": "A"}),
+            "ValidationError",
+            "Circular dependency",
+        ),
         ("Resources: [", "ValidationError", "not well-formed"),
         ("Resources: !!python/object/apply:os.system ['touch /tmp/never']", "ValidationError", "not well-formed"),
         ("Resources: {X: {Type: !Nope x}}", "ValidationError", "not well-formed"),
         ("just text", "ValidationError", "unsupported structure"),
     ],
 )
-def test_a_template_that_makes_no_sense_is_refused_at_once(account: Account, template: Any, code: str, said: str) -> None:
+def test_a_template_that_makes_no_sense_is_refused_at_once(
+    account: Account, template: Any, code: str, said: str
+) -> None:
     with pytest.raises(ClientError) as refused:
         account.stack("bad", template)
     assert refused.value.response["Error"]["Code"] == code
@@ -151,7 +173,11 @@ def test_parameters_outside_their_limits_are_refused(account: Account, given: di
 def test_a_parameter_without_echo_is_not_shown(account: Account) -> None:
     account.stack("quiet", PARAMETERS, Parameters=[{"ParameterKey": "Size", "ParameterValue": "3"}])
     shown = account("cloudformation").describe_stacks(StackName="quiet")["Stacks"][0]["Parameters"]
-    assert {one["ParameterKey"]: one["ParameterValue"] for one in shown} == {"Size": "3", "Kind": "a", "Password": "****"}
+    assert {one["ParameterKey"]: one["ParameterValue"] for one in shown} == {
+        "Size": "3",
+        "Kind": "a",
+        "Password": "****",
+    }
 
 
 def test_the_functions_of_a_template_are_resolved(account: Account) -> None:
@@ -231,7 +257,10 @@ def test_a_template_over_the_limit_goes_by_the_bucket(account: Account) -> None:
     [
         ({"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.2.0.0/24"}, "10.2.0.0/24"),
         ({"VpcId": "vpc-00000000000000000", "CidrBlock": "10.1.1.0/24"}, "vpc-00000000000000000"),
-        ({"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.1.1.0/24", "AvailabilityZone": "ap-northeast-1z"}, "ap-northeast-1z"),
+        (
+            {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.1.1.0/24", "AvailabilityZone": "ap-northeast-1z"},
+            "ap-northeast-1z",
+        ),
         ({"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.1.1.0/24", "AvailabilityZoneId": "use1-az1"}, "use1-az1"),
         ({"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.1.1.0/24", "Colour": "red"}, "extraneous key [Colour]"),
         ({"VpcId": {"Ref": "Vpc"}}, "required key [CidrBlock]"),
