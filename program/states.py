@@ -1,4 +1,4 @@
-"""Which state may follow which for a review; the groups of its agenda; the sentences."""
+"""Which state may follow which for a review, an action item and a launch; the groups of the agenda; the sentences."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -11,6 +11,16 @@ REVIEW: Moves = {
     "published": {"locked"},
     "locked": set(),
 }
+
+ACTION_ITEM: Moves = {"open": {"done", "dropped"}, "done": {"open"}, "dropped": {"open"}}
+
+LAUNCH: Moves = {
+    "planned": {"running", "stopped"},
+    "running": {"stopped", "done"},
+    "stopped": {"running"},
+    "done": set(),
+}
+LAUNCH_WAVE: Moves = {"planned": {"started"}, "started": set()}
 
 # The order of the meeting; inside a group the oldest case comes first.
 AGENDA_GROUPS = [
@@ -32,3 +42,11 @@ kind("review.published", _("{actor} published review {number}"), icon="clipboard
 kind("review.locked", _("{actor} locked review {number}"), audience="internal", icon="lock")
 ITEM_SETTLED = kind("review.item_settled", _("{actor} settled {case} in review {number}: {next_step} (by {due})"), icon="clipboard-check")
 MINUTES_PUBLISHED = kind("minutes.published", _("The minutes of review {number} are out"), icon="clipboard-check")
+
+kind("decision.recorded", _("{actor} recorded the decision {number}: {text}"), icon="check")
+kind("action_item.given", _("{number} was given to {owner_name}: {text} (by {due})"), icon="user-check")
+kind("action_item.done", _("{actor} reported {number} as done"), icon="circle-check")
+kind("action_item.dropped", _("{actor} dropped {number}: {why}"), icon="trash")
+kind("action_item.open", _("{actor} took up {number} again: {why}"), icon="refresh")
+kind("action_item.due_moved", _("{actor} moved {number} from {was_due} to {due}: {why}"), icon="calendar")
+kind("action_item.changed", _("{actor} changed {number}"), icon="pencil")
