@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -96,9 +97,9 @@ def refused_by_role(answer) -> bool:
 @pytest.mark.parametrize("route", TENANTS, ids=named)
 def test_another_tenants_address_answers_like_one_that_does_not_exist(town, route):
     world = town.world
-    strangers = [world.person(role, world.umi) for role in roles.CUSTOMER_ROLES] + [world.people["stranger"]]
+    strangers = [world.person(role, world.umi) for role in (roles.PLATFORM_ENGINEER, roles.VIEWER)] + [world.people["stranger"]]
     if route.of_office:
-        strangers += [world.person(role) for role in (*roles.CUSTOMER_ROLES, roles.SERVICE_ENGINEER)]
+        strangers += [world.person(role) for role in (roles.PLATFORM_ENGINEER, roles.SERVICE_ENGINEER)]
     for person in strangers:
         for method in ("GET", route.unsafe()):
             theirs = ask(town.client(person), method, route.address(home(town, route), town.hoshi))
@@ -111,10 +112,7 @@ def test_another_tenants_address_answers_like_one_that_does_not_exist(town, rout
 
 @pytest.mark.parametrize("route", [route for route in DETAILS if route.has_tenant and not route.of_office], ids=named)
 def test_another_tenants_id_answers_like_one_that_does_not_exist(town, route):
-    writers = route.view.roles["read"] | route.view.roles["write"]
-    for role, person in cells(town):
-        if role not in writers:
-            continue
+    for role, person in one_of_each(town, route.view.roles["read"] | route.view.roles["write"]):
         for method in ("GET", route.unsafe()):
             theirs = ask(town.client(person), method, route.address("hoshi", town.umi), body=body_for(route))
             nobodys = ask(town.client(person), method, route.address("hoshi", None), body=body_for(route))
@@ -123,6 +121,15 @@ def test_another_tenants_id_answers_like_one_that_does_not_exist(town, route):
             assert without_its_address(theirs) == without_its_address(nobodys), told
             if method == "GET" and role in route.view.roles["read"] and theirs.status_code != 405:
                 assert theirs.status_code == 404, told
+
+
+def one_of_each(town: Town, listed: frozenset[str]) -> list[tuple[str, Any]]:
+    """A customer, one who reads everybody, and a service engineer: what they cannot see does not depend on more."""
+    found = [(role, person) for role, person in cells(town) if role in listed]
+    customers = [cell for cell in found if cell[0] in roles.CUSTOMER_ROLES]
+    service = [cell for cell in found if cell[0] == roles.SERVICE_ENGINEER]
+    staff = [cell for cell in found if cell not in customers + service]
+    return customers[:1] + staff[:1] + service
 
 
 def body_for(route: Route) -> bytes | None:

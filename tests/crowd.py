@@ -1,0 +1,219 @@
+"""Many of everything at once, so that a page that asks once per row gives itself away."""
+
+import uuid
+from datetime import date, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from clusters import models as c
+from program.models import Minutes, Review, ReviewItem
+from support.models import Case, CaseNote
+from tenants import models as t
+from tenants.wall.acting import acting_for
+from tests.examples import BODY, Examples
+from tests.town import Town
+
+
+def grow(town: Town, start: int, until: int) -> None:
+    """Rows number `start` to `until` of everything that a page or list may show more than one of."""
+    numbers = range(start, until)
+    world, made = town.world, town.hoshi
+    people = _people(numbers)
+    _tenants(town, numbers, people)
+    with acting_for(made.tenant, staff=True):
+        clusters = _clusters(made, numbers)
+        jobs = _jobs(made, numbers)
+        cases = _cases(made, numbers, people, clusters, jobs)
+        _record(town, numbers)
+        _notes(made, numbers, people)
+    _reviews(town, numbers, cases)
+    t.Membership.objects.bulk_create(
+        t.Membership(person=person, tenant=world.hoshi, role="viewer", starts_on=date(2024, 1, 1)) for person in people
+    )
+
+
+def _people(numbers: range) -> list[t.Person]:
+    return t.Person.objects.bulk_create(t.Person(email=f"crowd{n}@example.org", name=f"Crowd {n}") for n in numbers)
+
+
+def _tenants(town: Town, numbers: range, people: list[t.Person]) -> None:
+    tenants = t.Tenant.objects.bulk_create(t.Tenant(slug=f"crowd-{n}", name=f"Crowd {n}") for n in numbers)
+    cycles = t.Cycle.objects.bulk_create(
+        t.Cycle(programme_id=town.world.cycle.programme_id, code=f"X{n}", name=f"X {n}", state="closed", starts_on=date(2020, 1, 1))
+        for n in numbers
+    )
+    for tenant, n, person in zip(tenants, numbers, people, strict=True):
+        with acting_for(tenant, staff=True):
+            mine = t.Participation.objects.create(tenant=tenant, cycle=town.world.cycle, code=f"C{n}", project="p", state="active")
+            account = c.CloudAccount.objects.create(tenant=tenant, account_id=f"{300_000_000_000 + n}", role_arn="r", external_id="x")
+            c.Cluster.objects.create(tenant=tenant, **_cluster(mine, account, f"c{n}", state="failed"))
+            Case.objects.create(tenant=tenant, **_case(n, person))
+            c.QuotaGrant.objects.create(
+                tenant=tenant, participation=mine, instance_type="p5.48xlarge", region="us-east-1", approved_instances=1
+            )
+    with acting_for(town.hoshi.tenant, staff=True):
+        t.Participation.objects.bulk_create(
+            t.Participation(tenant=town.hoshi.tenant, cycle=cycle, code=f"H{n}", project="p", state="closed")
+            for cycle, n in zip(cycles, numbers, strict=True)
+        )
+
+
+def _cluster(participation: Any, account: Any, name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "participation": participation,
+        "account": account,
+        "name": name,
+        "architecture": "hyperpod-slurm",
+        "architecture_version": "2026.11",
+        "orchestrator": "hyperpod-slurm",
+        "region": "ap-northeast-1",
+        "az_id": "apne1-az4",
+        "state": "ready",
+        "main_type": "p5.48xlarge",
+        "requested_by": "engine",
+        **more,
+    }
+
+
+def _clusters(made: Examples, numbers: range) -> list[c.Cluster]:
+    tenant, main = made.tenant, made["clusters"]
+    mine = {"tenant": tenant}
+    accounts = c.CloudAccount.objects.bulk_create(
+        c.CloudAccount(**mine, account_id=f"{400_000_000_000 + n}", role_arn="r", external_id="x") for n in numbers
+    )
+    rows = [_cluster(made["participations"], account, f"crowd-{n}") for account, n in zip(accounts, numbers, strict=True)]
+    clusters = c.Cluster.objects.bulk_create(c.Cluster(**mine, **row) for row in rows)
+    c.Revision.objects.bulk_create(c.Revision(**mine, cluster=each, number=1, body=BODY, author="engine") for each in clusters)
+    c.Revision.objects.bulk_create(c.Revision(**mine, cluster=main, number=n + 2, body=BODY, author="engine") for n in numbers)
+    now = timezone.now()
+    c.Node.objects.bulk_create(
+        c.Node(
+            **mine, cluster=main, group="gpu", seat=n + 10, name=f"n-{n:04d}", role="compute", instance_type="p5.48xlarge", since=now
+        )
+        for n in numbers
+    )
+    c.ExternalObject.objects.bulk_create(
+        c.ExternalObject(
+            **mine, cluster=main, role=f"part{n}", position=9, kind="stack", account_number="1", region="r", name=f"p{n}", intended_at=now
+        )
+        for n in numbers
+    )
+    c.Proof.objects.bulk_create(
+        c.Proof(**mine, cluster=main, generation=kind, kind="smoke_job", passed=True, evidence="", taken_at=now) for kind in (n + 2 for n in numbers)
+    )
+    c.FileSystem.objects.bulk_create(c.FileSystem(**mine, cluster=main, kind="lustre", capacity_gib=1, mount=f"/m{n}") for n in numbers)
+    c.Bucket.objects.bulk_create(c.Bucket(**mine, cluster=main, name=f"bucket-{n}") for n in numbers)
+    c.ServiceQuota.objects.bulk_create(
+        c.ServiceQuota(**mine, account=main.account, region="r", service="ec2", name=f"q{n}", value=1, read_at=now) for n in numbers
+    )
+    return clusters
+
+
+def _jobs(made: Examples, numbers: range) -> list[c.Job]:
+    jobs = c.Job.objects.bulk_create(
+        c.Job(
+            tenant=made.tenant, cluster=made["clusters"], name=f"j{n}", engine_name=f"e{n}", script="#!", nodes=1, launched_by="engine"
+        )
+        for n in numbers
+    )
+    c.Attempt.objects.bulk_create(
+        c.Attempt(tenant=made.tenant, job=made["jobs"], number=n + 2, external_id="1", reason="") for n in numbers
+    )
+    return jobs
+
+
+def _case(n: int, person: t.Person, **more: Any) -> dict[str, Any]:
+    at = timezone.now() - timedelta(days=n % 40)
+    return {"number": f"CASE-9{n:03d}", "title": f"t{n}", "severity": "high", "opened_at": at, "opened_by": person.actor, "owner": person, **more}
+
+
+def _cases(made: Examples, numbers: range, people: list[t.Person], clusters: list[c.Cluster], jobs: list[c.Job]) -> list[Case]:
+    rows = zip(numbers, people, clusters, jobs, strict=True)
+    return Case.objects.bulk_create(
+        Case(tenant=made.tenant, **_case(n, person, cluster=cluster, job=job, component="hyperpod")) for n, person, cluster, job in rows
+    )
+
+
+def _record(town: Town, numbers: range) -> None:
+    owned = {"tenant": town.hoshi.tenant, "participation": town.hoshi["participations"]}
+    t.TrainingModel.objects.bulk_create(
+        t.TrainingModel(**owned, code=f"X{n}", name="n", family="dense", total_params_b=1, active_params_b=1) for n in numbers
+    )
+    t.FrameworkUse.objects.bulk_create(t.FrameworkUse(**owned, name=f"f{n}") for n in numbers)
+    t.SoftwareVersion.objects.bulk_create(t.SoftwareVersion(**owned, component=f"c{n}", software_version="1") for n in numbers)
+    c.QuotaGrant.objects.bulk_create(
+        c.QuotaGrant(**owned, instance_type=f"x{n}.large", region="us-east-1", approved_instances=1) for n in numbers
+    )
+
+
+def _notes(made: Examples, numbers: range, people: list[t.Person]) -> None:
+    tenant, case, now = made.tenant, made["cases"], timezone.now()
+    CaseNote.objects.bulk_create(
+        CaseNote(tenant=tenant, case=case, audience="shared", text="x", author=person.actor, at=now) for person in people
+    )
+    t.Attachment.objects.bulk_create(
+        t.Attachment(
+            tenant=tenant, subject="case", subject_id=case.pk, name=f"f{n}", media_type="text/plain", size=1, sha256="0", stored_as=f"x{n}"
+        )
+        for n in numbers
+    )
+    note = t.Note.objects.create(tenant=tenant, text="x", author="engine")
+    subjects = (("case", case), ("cluster", made["clusters"]), ("job", made["jobs"]), ("participation", made["participations"]))
+    for subject, thing in subjects:
+        t.Entry.objects.bulk_create(
+            t.Entry(
+                tenant=tenant,
+                kind="record.changed",
+                subject=subject,
+                subject_id=thing.pk,
+                cluster=made["clusters"].pk,
+                participation=made["participations"].pk,
+                actor=person.actor,
+                action_id=uuid.uuid4(),
+                facts={"what": "x", "note": str(note.pk)},
+            )
+            for person in people
+        )
+
+
+def _reviews(town: Town, numbers: range, cases: list[Case]) -> None:
+    world = town.world
+    counts = dict.fromkeys(("opened", "reopened", "resolved", "carried", "open_before", "open_now", "mitigated"), 0)
+    with acting_for(world.office, staff=True):
+        newest = Review.objects.order_by("-cutoff_at").first()
+        assert newest is not None
+        reviews = Review.objects.bulk_create(
+            Review(
+                tenant=world.office,
+                cycle=world.cycle,
+                number=n + 10,
+                cutoff_at=newest.cutoff_at - timedelta(weeks=n + 1),
+                frozen_at=newest.cutoff_at - timedelta(weeks=n + 1),
+                snapshot=newest.snapshot,
+                sha256="0",
+                held_by="engine",
+                state="locked",
+                **counts,
+            )
+            for n in numbers
+        )
+    with acting_for(world.hoshi, staff=True):
+        Minutes.objects.bulk_create(
+            Minutes(tenant=world.hoshi, review_id=each.pk, review_number=each.number, cutoff_at=each.cutoff_at, body="b", sha256="0")
+            for each in reviews
+        )
+        ReviewItem.objects.bulk_create(
+            ReviewItem(
+                tenant=world.hoshi,
+                review_id=town.hoshi["reviews"].pk,
+                case=case,
+                position=position,
+                agenda_group="rest",
+                state_then="new",
+                severity_then="high",
+                age_days=1,
+                idle_days=1,
+            )
+            for position, case in zip((n + 10 for n in numbers), cases, strict=True)
+        )
