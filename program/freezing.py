@@ -1,8 +1,5 @@
 """Freezing a review: the state of everything at a past moment, computed from history and never from current fields."""
 
-import hashlib
-import json
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,9 +8,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from program import states
-from program.figures import Event, Figures, Item, agenda, figures
+from program import inputs, states
+from program.changes import changes
+from program.figures import Broken, Event, Figures, Item, agenda, figures
+from program.measures import measures
 from program.models import Review, ReviewItem
+from program.snapshots import digest, snapshot
 from support.models import Case
 from tenants.history import timeline
 from tenants.history.models import Entry
@@ -45,10 +45,13 @@ def freeze(*, cycle: Cycle, cutoff: datetime, by: str, regular: bool = True) -> 
                 number=last.number,
             )
         with reading_everyone():
-            found = figures(_events(cycle, cutoff, frozen_at, last), lambda event: _was_counted(event, last))
+            window = inputs.Window(cycle, _participants(cycle), last, cutoff, frozen_at)
+            events = _events(cycle, cutoff, frozen_at, last)
+            found = figures(events, lambda event: _was_counted(event, last))
             _refuse_what_does_not_add_up(found, last)
             items = agenda(found.open_cases, cutoff, _times(cycle, found), found.carried_cases)
-        review = _write(cycle, office, last, cutoff, frozen_at, found, items, by, regular)
+            beside = _beside(window, events, found)
+        review = _write(cycle, office, last, cutoff, frozen_at, found, items, beside, by, regular)
         _write_items(review, items)
         timeline.record(
             states.REVIEW_FROZEN,
@@ -60,6 +63,25 @@ def freeze(*, cycle: Cycle, cutoff: datetime, by: str, regular: bool = True) -> 
             sha256=review.sha256,
         )
     return review
+
+
+def _participants(cycle: Cycle) -> dict[Any, str]:
+    return dict(Participation.objects.filter(cycle=cycle).values_list("tenant_id", "tenant__slug"))
+
+
+def _beside(window: inputs.Window, events: list[Event], found: Figures) -> dict[str, Any]:
+    """What is frozen beside the cases: the other inputs, the difference to the last review, how well the work went."""
+    last = window.last
+    actions = inputs.actions(window)
+
+    def before(event: Event) -> bool:
+        return _was_counted(event, last)
+
+    return {
+        "inputs": inputs.inputs(window, found.open_cases, actions),
+        "changes": changes(events, inputs.others(window), before, window.slugs.values(), window.cutoff),
+        "measures": measures(events, actions, before, window.since, window.cutoff),
+    }
 
 
 def _alone(cycle: Cycle) -> None:
@@ -140,11 +162,24 @@ def _refuse_what_does_not_add_up(found: Figures, last: Review | None) -> None:
         )
     if not found.balanced:
         broken = ", ".join(f"{case.tenant} {case.number or case.case}" for case in found.broken)
-        raise Refused(
-            "balance",
-            _("The history of %(cases)s does not add up: correct it, then freeze again.") % {"cases": broken},
-            cases=[vars(case) for case in found.broken],
-        )
+        sentence = _("The history of %(cases)s does not add up: correct it, then freeze again.") % {"cases": broken}
+        told = [vars(case) | {"explanation": explained(case)} for case in found.broken]
+        raise Refused("balance", " ".join([sentence, *(case["explanation"] for case in told[:5])]), cases=told)
+
+
+def explained(case: Broken) -> str:
+    """The sum of one case, in words: where its history and its state part."""
+    return _(
+        "%(number)s was %(before)s before, was opened %(opened)s, reopened %(reopened)s and resolved %(resolved)s times, "
+        "and is %(now)s."
+    ) % {
+        "number": case.number or case.case,
+        "before": _("open") if case.before else _("not open"),
+        "opened": case.opened,
+        "reopened": case.reopened,
+        "resolved": case.resolved,
+        "now": _("open") if case.now else _("not open"),
+    }
 
 
 def _times(cycle: Cycle, found: Figures) -> dict[str, int]:
@@ -162,11 +197,12 @@ def _write(
     frozen_at: datetime,
     found: Figures,
     items: list[Item],
+    beside: dict[str, Any],
     by: str,
     regular: bool,
 ) -> Review:
     number = last.number + 1 if last else 1
-    frozen = snapshot(cycle, number, last, cutoff, frozen_at, found, items)
+    frozen = snapshot(cycle, number, last, cutoff, frozen_at, found, items) | beside
     counts = ("open_before", "opened", "reopened", "resolved", "open_now", "carried", "mitigated")
     try:
         with transaction.atomic():
@@ -185,76 +221,6 @@ def _write(
             )
     except IntegrityError as error:
         raise _frozen_meanwhile() from error
-
-
-def snapshot(
-    cycle: Cycle,
-    number: int,
-    last: Review | None,
-    cutoff: datetime,
-    frozen_at: datetime,
-    found: Figures,
-    items: Iterable[Item],
-) -> dict[str, Any]:
-    """All that was frozen, as plain JSON."""
-    return {
-        "cycle": cycle.code,
-        "number": number,
-        "previous_cutoff": last.cutoff_at.isoformat() if last else None,
-        "cutoff": cutoff.isoformat(),
-        "frozen_at": frozen_at.isoformat(),
-        "balance": {
-            "open_before": found.open_before,
-            "opened": found.opened,
-            "reopened": found.reopened,
-            "resolved": found.resolved,
-            "open_now": found.open_now,
-            "carried": found.carried,
-            "mitigated": found.mitigated,
-        },
-        "items": [_item(item) for item in items],
-        "resolved": [
-            {
-                "case": then.case,
-                "tenant": then.tenant,
-                "number": then.number,
-                "title": then.title,
-                "cause": then.cause,
-                "lost_hours": then.lost_hours,
-            }
-            for then in found.resolved_cases
-        ],
-    }
-
-
-def _item(item: Item) -> dict[str, Any]:
-    then = item.then
-    return {
-        "case": then.case,
-        "tenant": then.tenant,
-        "number": then.number,
-        "title": then.title,
-        "type": then.type,
-        "group": item.group,
-        "state": then.state,
-        "severity": then.severity,
-        "opened": then.opened.isoformat() if then.opened else None,
-        "reopened": then.reopened.isoformat() if then.reopened else None,
-        "age_days": item.age,
-        "idle_days": item.idle,
-        "times_on_agenda": item.times,
-        "carried_over": item.carried,
-        "owner": then.owner,
-        "next_step": then.next_step,
-        "due": then.due.isoformat() if then.due else None,
-    }
-
-
-def digest(frozen: dict[str, Any]) -> str:
-    """SHA-256 over the one way to write a snapshot down: sorted keys, no blanks, UTF-8."""
-    return hashlib.sha256(
-        json.dumps(frozen, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    ).hexdigest()
 
 
 def _write_items(review: Review, items: list[Item]) -> None:

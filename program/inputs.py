@@ -1,0 +1,226 @@
+"""What a freeze lays before the meeting beside the cases: the other nine inputs, each there even when nothing is recorded."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Max, Q
+
+from clusters import architectures
+from clusters.models import Cluster, Job, Reservation
+from program.changes import TOPICS, Told
+from program.figures import CaseThen, Event
+from program.measures import ActionThen, actions_at
+from program.models import ActionItem, Review
+from tenants.entries import RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED
+from tenants.history import timeline
+from tenants.history.models import Entry
+from tenants.models import Cycle
+
+AHEAD = timedelta(days=28)
+CHUNK = 2_000
+MOST = 500  # of one input; what is more is counted and not listed
+
+ALARMS = (
+    "account.denied",
+    "cluster.contact_lost",
+    "cluster.degraded",
+    "cluster.failed",
+    "node.impaired",
+    "node.replacing",
+    "nodes.impaired",
+    "nodes.replacing",
+    "part.failed",
+)
+JOB_ENDS = ("job.failed", "job.succeeded", "job.timed_out")
+
+
+@dataclass(frozen=True)
+class Window:
+    """From the last cut-off to this one, and how far what was recorded is counted."""
+
+    cycle: Cycle
+    slugs: Mapping[UUID, str]  # of the participants, by tenant
+    last: Review | None
+    cutoff: datetime
+    frozen_at: datetime
+
+    @property
+    def since(self) -> datetime | None:
+        return self.last.cutoff_at if self.last else None
+
+    def until(self) -> Q:
+        return Q(occurred_at__lte=self.cutoff, recorded_at__lte=self.frozen_at)
+
+    def new(self) -> Q:
+        """What no review counted yet, whenever it happened."""
+        if self.last is None:
+            return self.until()
+        late = Q(occurred_at__gt=self.last.cutoff_at) | Q(recorded_at__gt=self.last.frozen_at)
+        return self.until() & late
+
+
+def others(window: Window) -> list[Told]:
+    """Entries that are not about cases and that the diff tells."""
+    rows = Entry.objects.filter(window.new(), _not_ours(), tenant__in=list(window.slugs), kind__in=list(TOPICS))
+    rows = rows.order_by("occurred_at", "id")
+    columns = ("id", "tenant_id", "kind", "subject", "subject_id", "cluster", "occurred_at", "facts")
+    return [
+        Told(pk, window.slugs[tenant], kind, subject, str(thing), str(cluster or ""), at, facts)
+        for pk, tenant, kind, subject, thing, cluster, at, facts in rows.values_list(*columns).iterator(chunk_size=CHUNK)
+    ]
+
+
+def _not_ours() -> Q:
+    """Proof jobs belong to a cluster becoming ready and are no milestone of anybody's training."""
+    return ~Q(subject=Job.SUBJECT, subject_id__in=Job.objects.filter(purpose=Job.Purpose.PROOF).values("pk"))
+
+
+def actions(window: Window) -> list[ActionThen]:
+    """Every action item as it stood at the cut-off, from its entries."""
+    kinds = [name for name in timeline.KINDS if name.startswith(f"{ActionItem.SUBJECT}.")]
+    rows = Entry.objects.filter(window.until(), kind__in=kinds).order_by("occurred_at", "id")
+    columns = ("id", "subject_id", "tenant__slug", "kind", "occurred_at", "recorded_at", "facts")
+    return actions_at(
+        Event(pk, str(thing), slug, kind, at, recorded, facts)
+        for pk, thing, slug, kind, at, recorded, facts in rows.values_list(*columns).iterator(chunk_size=CHUNK)
+    )
+
+
+def inputs(window: Window, open_cases: Iterable[CaseThen], items: Iterable[ActionThen]) -> dict[str, Any]:
+    """The nine inputs beside open and resolved cases, as plain JSON. Runs while reading everyone."""
+    cases = list(open_cases)
+    return {
+        "action_items": _action_items(items, window.cutoff),
+        "decisions_awaited": _decisions_awaited(window, cases),
+        "events": _events(window, cases),
+        "capacity": _capacity(window),
+        "usage": _usage(window),
+        "version_drift": _drift(window),
+        "reports_due": _reports(window),
+        "sessions": [],
+        "stale_records": _stale(window),
+    }
+
+
+def _action_items(items: Iterable[ActionThen], cutoff: datetime) -> dict[str, Any]:
+    day = cutoff.date()
+    living = [item for item in items if item.open]
+    return {
+        "open": len(living),
+        "due": sum(item.due is not None and day <= item.due <= day + timedelta(days=7) for item in living),
+        "overdue": sum(item.overdue(day) for item in living),
+        "items": [
+            {
+                "id": item.id,
+                "tenant": item.tenant,
+                "number": item.number,
+                "text": item.text,
+                "owner": item.owner,
+                "due": item.due.isoformat() if item.due else None,
+                "moves": item.moves,
+                "overdue": item.overdue(day),
+            }
+            for item in living[:MOST]
+        ],
+    }
+
+
+def _decisions_awaited(window: Window, cases: list[CaseThen]) -> list[dict[str, Any]]:
+    """Cases that wait for a decision, and clusters that wait for an approval."""
+    found = [
+        {"tenant": then.tenant, "what": "case", "id": then.case, "name": f"{then.number} {then.title}"}
+        for then in cases
+        if then.state == "waiting_decision"
+    ]
+    kinds = ("cluster.requested", "cluster.approved", "cluster.deleted")
+    waiting: dict[Any, dict[str, Any]] = {}
+    rows = Entry.objects.filter(window.until(), tenant__in=list(window.slugs), kind__in=kinds).order_by("occurred_at", "id")
+    for thing, tenant, kind, facts in rows.values_list("subject_id", "tenant_id", "kind", "facts").iterator(chunk_size=CHUNK):
+        if kind == "cluster.requested":
+            waiting[thing] = {"tenant": window.slugs[tenant], "what": "cluster", "id": str(thing), "name": facts.get("name", "")}
+        else:
+            waiting.pop(thing, None)
+    return [*found, *list(waiting.values())[:MOST]]
+
+
+def _events(window: Window, cases: list[CaseThen]) -> dict[str, Any]:
+    """Alarms of nodes and the provider since the last cut-off, counted, and what is scheduled."""
+    reported = [name for name in timeline.KINDS if name.startswith(("health.", "provider."))]
+    rows = Entry.objects.filter(window.new(), tenant__in=list(window.slugs), kind__in=[*ALARMS, *reported])
+    counts = Counter((window.slugs[tenant], kind) for tenant, kind in rows.values_list("tenant_id", "kind").iterator(chunk_size=CHUNK))
+    return {
+        "counted": [{"tenant": slug, "kind": kind, "count": n} for (slug, kind), n in sorted(counts.items())],
+        "scheduled": [
+            {"tenant": then.tenant, "case": then.case, "name": f"{then.number} {then.title}", "due": then.due.isoformat() if then.due else None}
+            for then in cases
+            if then.state == "scheduled"
+        ],
+    }
+
+
+def _capacity(window: Window) -> dict[str, Any]:
+    """Reservations that end within four weeks, and what was changed of quotas."""
+    ending = Reservation.objects.filter(tenant__in=list(window.slugs), ends_at__gt=window.cutoff, ends_at__lte=window.cutoff + AHEAD)
+    columns = ("tenant_id", "external_id", "kind", "instance_type", "count", "region", "ends_at")
+    changed = Entry.objects.filter(
+        window.new(), tenant__in=list(window.slugs), subject="quota", kind__in=(RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED)
+    )
+    return {
+        "reservations_ending": [
+            {"tenant": window.slugs[tenant], "name": name, "kind": kind, "instance_type": typ, "count": n, "region": region, "ends_at": at.isoformat()}
+            for tenant, name, kind, typ, n, region, at in ending.order_by("ends_at", "external_id").values_list(*columns)[:MOST]
+        ],
+        "quotas_changed": [
+            {"tenant": window.slugs[tenant], "entry": pk, "what": facts.get("what", "")}
+            for pk, tenant, facts in changed.order_by("occurred_at", "id").values_list("id", "tenant_id", "facts")[:MOST]
+        ],
+    }
+
+
+def _usage(window: Window) -> dict[str, Any]:
+    """How jobs ended, by cluster. Hours and checkpoints are listed from when they are measured."""
+    rows = Entry.objects.filter(window.new(), _not_ours(), tenant__in=list(window.slugs), kind__in=JOB_ENDS)
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for tenant, cluster, kind in rows.values_list("tenant_id", "cluster", "kind").iterator(chunk_size=CHUNK):
+        counts[window.slugs[tenant], str(cluster or ""), kind.partition(".")[2]] += 1
+    return {
+        "jobs": [{"tenant": slug, "cluster": cluster, "ended": word, "count": n} for (slug, cluster, word), n in sorted(counts.items())],
+        "hours": [],
+        "checkpoints_late": [],
+    }
+
+
+def _drift(window: Window) -> list[dict[str, Any]]:
+    """Clusters whose reference architecture has a newer version."""
+    newest = {one.slug: one.version for one in architectures.architectures()}
+    rows = Cluster.objects.filter(tenant__in=list(window.slugs), created_at__lte=window.cutoff).exclude(state="deleted")
+    columns = ("tenant_id", "pk", "name", "architecture", "architecture_version")
+    return [
+        {"tenant": window.slugs[tenant], "cluster": str(pk), "name": name, "version": version, "newest": newest[slug]}
+        for tenant, pk, name, slug, version in rows.order_by("tenant", "name").values_list(*columns)
+        if slug in newest and newest[slug] != version
+    ][:MOST]
+
+
+def _reports(window: Window) -> list[dict[str, Any]]:
+    """The cycle's own dates within the next four weeks."""
+    day, far = window.cutoff.date(), (window.cutoff + AHEAD).date()
+    dates = {"stage_gate": window.cycle.stage_gate_on, "final_report": window.cycle.final_report_due}
+    return [{"what": what, "due": due.isoformat()} for what, due in dates.items() if due and day <= due <= far]
+
+
+def _stale(window: Window) -> list[dict[str, Any]]:
+    """Participants whose tracking record nobody touched for longer than the programme's limit."""
+    kinds = (RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED)
+    rows = Entry.objects.filter(window.until(), tenant__in=list(window.slugs), kind__in=kinds)
+    touched = dict(rows.values_list("tenant_id").annotate(at=Max("occurred_at")))
+    limit = window.cutoff - timedelta(days=window.cycle.programme.stale_after_days)
+    return [
+        {"tenant": slug, "changed": touched[tenant].isoformat() if tenant in touched else None}
+        for tenant, slug in sorted(window.slugs.items(), key=lambda pair: pair[1])
+        if tenant not in touched or touched[tenant] < limit
+    ]
