@@ -18,13 +18,13 @@ from tenants.queries import actor_names, history, lines, tenants
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import live, pages
-from tenants.web.attempt import attempt, see_other
+from tenants.web.attempt import attempt, posted, see_other
 
 NEWEST_ENTRIES = 30
 
 
-@require_safe
 @allow(roles.READ)
+@require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
     """Every training job one may see, newest first."""
     everybody = list(tenants().filter(is_office=False).order_by("name"))
@@ -56,14 +56,14 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return render(request, template, context, status=200 if form.is_valid() else 400)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.LAUNCH)
+@require_http_methods(["GET", "POST"])
 def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Launch a job on a cluster."""
     row = queries.cluster(pk)
     partitions = _partitions(row)
     initial = {"script": STARTING_SCRIPT, "nodes": min(2, max(partitions.values(), default=1))}
-    form = LaunchForm(request.POST or None, partitions=partitions, initial=initial)
+    form = LaunchForm(posted(request), partitions=partitions, initial=initial)
     refused, status = None, 200
     if request.method == "POST":
         status = 422
@@ -94,8 +94,8 @@ def _partitions(row: Any) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
-@require_safe
 @allow(roles.READ)
+@require_safe
 def job(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One job: where it stands, why, and what it says."""
     row = queries.job(pk)
@@ -129,12 +129,12 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
     return render(request, "clusters/job.html" + ("#live" if live.asked(request) else ""), context)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.LAUNCH)
+@require_http_methods(["GET", "POST"])
 def cancel(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Wish that a job end."""
     row = queries.job(pk)
-    form = ReasonForm(request.POST or None, prefix="cancel", optional=True)
+    form = ReasonForm(posted(request), prefix="cancel", optional=True)
     refused, status = None, 200
     if request.method == "POST":
         status = 422

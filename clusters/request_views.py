@@ -21,7 +21,7 @@ from clusters.request_forms import MOST_GROUPS, GroupForm, GroupSet, PasteForm, 
 from tenants.models import Participation
 from tenants.wall import roles
 from tenants.wall.access import allow
-from tenants.web.attempt import attempt, see_other
+from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.templatetags.show import words
 
 FIRST_NODES = 2
@@ -55,8 +55,8 @@ LABELS = {
 }
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
 def request_cluster(request: HttpRequest) -> HttpResponse:
     """Ask for a cluster. `do` says which button was used: shape, add, check or request."""
     participation = Participation.objects.exclude(state__in=["closed", "withdrawn"]).order_by("-created_at").first()
@@ -167,7 +167,7 @@ class _Pasted:
     """The configuration as one text."""
 
     def __init__(self, request: HttpRequest, accounts: Any) -> None:
-        self.form = PasteForm(request.POST or None, accounts=accounts)
+        self.form = PasteForm(posted(request), accounts=accounts)
 
     def check(self) -> Checked | None:
         return checking.check(**self._wish()) if self.form.is_valid() else None

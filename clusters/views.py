@@ -20,7 +20,7 @@ from tenants.views import edit_block
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import live, pages
-from tenants.web.attempt import attempt, see_other
+from tenants.web.attempt import attempt, posted, see_other
 
 MOST_ROWS = 200
 NEWEST_ENTRIES = 30
@@ -40,8 +40,8 @@ ATTENTION = Case(
 )
 
 
-@require_safe
 @allow(roles.READ)
+@require_safe
 def clusters(request: HttpRequest) -> HttpResponse:
     """Every cluster one may see."""
     everybody = list(tenants().filter(is_office=False).order_by("name"))
@@ -94,8 +94,8 @@ def _where_to_request(request: HttpRequest, everybody: list[Any]) -> str:
     return reverse("request_cluster", args=[everybody[0].slug])
 
 
-@require_safe
 @allow(roles.READ)
+@require_safe
 def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One cluster: how far it is, its nodes, what happened, what it is made of."""
     row = queries.cluster(pk)
@@ -191,12 +191,12 @@ def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
     }
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.APPROVE)
+@require_http_methods(["GET", "POST"])
 def approve(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Approve what somebody else asked for."""
     row = queries.cluster(pk)
-    form = ApprovalForm(request.POST or None, initial={"version": row.version})
+    form = ApprovalForm(posted(request), initial={"version": row.version})
     words = {
         "title": _("Approve %(name)s?") % {"name": row.name},
         "text": _("Cohort then asks for it in account %(account)s, and the participant pays for it.")
@@ -207,12 +207,12 @@ def approve(request: HttpRequest, pk: UUID) -> HttpResponse:
     return _decide(request, row, form, words, actions.approve_cluster, person=request.person)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
 def retire(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Wish a cluster gone."""
     row = queries.cluster(pk)
-    form = ReasonForm(request.POST or None, initial={"version": row.version}, prefix="retire")
+    form = ReasonForm(posted(request), initial={"version": row.version}, prefix="retire")
     words = {
         "title": _("Retire %(name)s?") % {"name": row.name},
         "text": _(
@@ -226,12 +226,12 @@ def retire(request: HttpRequest, pk: UUID) -> HttpResponse:
     return _decide(request, row, form, words, actions.retire_cluster)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
 def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Try again what did not work."""
     row = queries.cluster(pk)
-    form = ReasonForm(request.POST or None, initial={"version": row.version}, prefix="retry", optional=True)
+    form = ReasonForm(posted(request), initial={"version": row.version}, prefix="retry", optional=True)
     words = {
         "title": _("Try %(name)s again?") % {"name": row.name},
         "text": _("Cohort looks at every part of it and goes on where it stopped. Nothing is created twice."),
@@ -258,8 +258,8 @@ def _decide(
     return render(request, "clusters/decide.html", context, status=status)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.EDIT_QUOTAS)
+@require_http_methods(["GET", "POST"])
 def edit_quota(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Change what was granted to a participant."""
     return edit_block(request, QuotaGrant, QuotaForm, pk)

@@ -39,8 +39,8 @@ QUIET_AFTER = timedelta(minutes=30)
 UNSETTLED = frozenset({"approved", "creating", "updating", "deleting"})
 
 
-@require_safe
 @allow(roles.EVERYONE)
+@require_safe
 def portfolio(request: HttpRequest) -> HttpResponse:
     """Who needs attention first: everybody for staff, one's own for a customer."""
     if request.role == roles.SERVICE_ENGINEER:
@@ -84,8 +84,8 @@ def _totals(rows: list[queries.Row]) -> dict[str, int]:
     }
 
 
-@require_safe
 @allow(roles.READ)
+@require_safe
 def participant(request: HttpRequest) -> HttpResponse:
     """One participant as a whole: summary, record, clusters, cases, people, the newest of the history."""
     clusters = list(cluster_queries.clusters().order_by("name")[:MOST_CLUSTERS])
@@ -200,8 +200,8 @@ def _people(tenant: Tenant) -> dict[str, Any]:
     }
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 @allow(roles.ENGINE_ROOM, write=roles.APPROVE)
+@require_http_methods(["GET", "HEAD", "POST"])
 def status(request: HttpRequest) -> HttpResponse:
     """The engine room: is it alive, what waits, what is stuck, which accounts are quiet."""
     if request.method == "POST":
@@ -240,8 +240,8 @@ def _again(request: HttpRequest) -> HttpResponse:
     return see_other(reverse("status"))
 
 
-@require_safe
 @allow(roles.STAFF)
+@require_safe
 def styleguide(request: HttpRequest) -> HttpResponse:
     """Every component in use, for whoever builds a page."""
     return render(request, "program/styleguide.html")

@@ -38,6 +38,7 @@ MEDIA = {
     "session": gettext_lazy("Session"),
     "other": gettext_lazy("Other"),
 }
+BROKEN_RULE = gettext_lazy("There is one of this name already, or the values do not go together.")
 DAY = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
@@ -127,6 +128,13 @@ class BlockForm(forms.ModelForm):
     """One block of the record. `version` is the one that was being edited."""
 
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647)
+
+    def validate_constraints(self) -> None:
+        """The database's own rules, without their names."""
+        try:
+            self.instance.validate_constraints(exclude=self._get_validation_exclusions())
+        except forms.ValidationError:
+            self.add_error(None, BROKEN_RULE)
 
 
 class ModelForm(BlockForm):

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from tenants import actions
-from tenants.forms import CorrectionForm, FrameworkForm, HistoryFilters, ModelForm, NoteForm, SoftwareForm
+from tenants.forms import BROKEN_RULE, CorrectionForm, FrameworkForm, HistoryFilters, ModelForm, NoteForm, SoftwareForm
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
@@ -23,14 +23,14 @@ from tenants.queries import history, lines
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import pages
-from tenants.web.attempt import attempt, see_other
+from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused, Stale
 
 MOST_CLUSTERS = 200
 
 
-@require_safe
 @allow(roles.READ)
+@require_safe
 def history_page(request: HttpRequest) -> HttpResponse:
     """The history of a participant, newest first, with filters; `entry` begins at one of its lines."""
     form = _filters(request)
@@ -84,12 +84,12 @@ def _corrections(entries: list[Entry]) -> set[int]:
     return set(rows.values_list("corrects_id", flat=True))
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.NOTE)
+@require_http_methods(["GET", "POST"])
 def note(request: HttpRequest) -> HttpResponse:
     """Write down a meeting, a call or a message."""
     with timezone.override(request.person.timezone):
-        form = NoteForm(request.POST or None)
+        form = NoteForm(posted(request))
         valid = request.method == "POST" and form.is_valid()
     refused = None
     if valid:
@@ -115,12 +115,12 @@ def note(request: HttpRequest) -> HttpResponse:
     return render(request, "tenants/write.html", context, status=status)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.NOTE)
+@require_http_methods(["GET", "POST"])
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
     """Correct an entry by a new one."""
     entry = get_object_or_404(Entry.objects.all(), pk=pk)
-    form = CorrectionForm(request.POST or None)
+    form = CorrectionForm(posted(request))
     if request.method == "POST" and form.is_valid():
         actions.correct_entry(entry=entry, text=form.cleaned_data["text"], by=request.actor)
         messages.success(request, _("The correction stands in the history, beside what it corrects."))
@@ -134,38 +134,38 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "tenants/write.html", context, status=422 if request.method == "POST" else 200)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.EDIT_RECORD)
+@require_http_methods(["GET", "POST"])
 def edit_model(request: HttpRequest, pk: UUID) -> HttpResponse:
     return edit_block(request, TrainingModel, ModelForm, pk)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.EDIT_RECORD)
+@require_http_methods(["GET", "POST"])
 def edit_framework(request: HttpRequest, pk: UUID) -> HttpResponse:
     return edit_block(request, FrameworkUse, FrameworkForm, pk)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.EDIT_RECORD)
+@require_http_methods(["GET", "POST"])
 def edit_software(request: HttpRequest, pk: UUID) -> HttpResponse:
     return edit_block(request, SoftwareVersion, SoftwareForm, pk)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.EDIT_RECORD)
+@require_http_methods(["GET", "POST"])
 def add_model(request: HttpRequest) -> HttpResponse:
     return _add_block(request, TrainingModel, ModelForm, _("Add a model"))
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.EDIT_RECORD)
+@require_http_methods(["GET", "POST"])
 def add_framework(request: HttpRequest) -> HttpResponse:
     return _add_block(request, FrameworkUse, FrameworkForm, _("Add a framework"))
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.EDIT_RECORD)
+@require_http_methods(["GET", "POST"])
 def add_software(request: HttpRequest) -> HttpResponse:
     return _add_block(request, SoftwareVersion, SoftwareForm, _("Add a component"))
 
@@ -174,9 +174,7 @@ def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
     """Change one block of the record. Somebody else's newer version is shown beside what was typed, and nothing is lost."""
     block = get_object_or_404(model.objects.all(), pk=pk)
     title = _("Edit %(what)s") % {"what": block}
-    form = form_class(
-        request.POST if request.method == "POST" else None, instance=block, initial={"version": block.version}
-    )
+    form = form_class(posted(request), instance=block, initial={"version": block.version})
     refused, status = None, 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
         changes = {name: form.cleaned_data[name] for name in form._meta.fields}
@@ -226,12 +224,18 @@ def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
 
 
 def _kept(form: forms.BaseForm, action: Any, **values: Any) -> Refused | None:
-    """Try it; what the database's own rules refuse becomes an error of the form."""
+    """Try it; what the rules of the data refuse becomes an error of the form."""
     try:
-        return attempt(action, **values)[1]
+        refused: Refused | None = attempt(action, **values)[1]
     except IntegrityError:
-        form.add_error(None, _("There is one of this name already, or the values do not go together."))
+        form.add_error(None, BROKEN_RULE)
         return None
+    if refused is None or refused.code != "invalid":
+        return refused
+    for name, texts in refused.facts["fields"].items():
+        known = name in form.fields
+        form.add_error(name if known else None, texts if known else BROKEN_RULE)
+    return None
 
 
 def _side_by_side(form: forms.BaseForm, refused: Refused | None) -> list[dict[str, Any]]:

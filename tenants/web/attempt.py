@@ -1,10 +1,10 @@
-"""An action tried from a page: a refusal comes back as a value, and nothing of what it wrote is kept."""
+"""A form sent from a page: its action tried, a refusal as a value with nothing of it kept, and the way on after it."""
 
 from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 
 from tenants.web.problems import Refused
 
@@ -16,6 +16,11 @@ def attempt(action: Callable[..., Any], **values: Any) -> tuple[Any, Refused | N
             return action(**values), None
     except Refused as refused:
         return None, refused
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """What a form is bound to: also an empty body is an answer, and not the first look at the form."""
+    return request.POST if request.method == "POST" else None
 
 
 def see_other(address: str) -> HttpResponse:

@@ -1,0 +1,196 @@
+"""The pages about a participant's history and record."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tenants.actions import edit_record, note_interaction
+from tenants.history.models import Entry
+from tenants.models import Person, SoftwareVersion, TrainingModel
+from tenants.wall.acting import acting_for
+from tests import examples
+from tests.conftest import World
+from tests.examples import Examples
+
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+HISTORY = "/t/hoshi/history/"
+
+
+@pytest.fixture
+def hoshi(world: World) -> Examples:
+    return examples.make(world, world.hoshi, 1)
+
+
+def signed_in(person: Person) -> Client:
+    client = Client()
+    client.force_login(person, BACKEND)
+    return client
+
+
+def fields_of(model: TrainingModel, **changes: Any) -> dict[str, Any]:
+    return {
+        "code": model.code, "name": model.name, "family": model.family, "total_params_b": "70", "active_params_b": "70", "modalities": "text",
+        "amount_unit": model.amount_unit, "version": model.version, **changes,
+    }  # fmt: skip
+
+
+def edit_of(model: TrainingModel) -> str:
+    return f"/t/hoshi/record/model/{model.pk}/edit/"
+
+
+def test_a_customer_edits_the_record_and_the_history_keeps_old_and_new(world: World, hoshi: Examples) -> None:
+    client, model = signed_in(world.person("ml_engineer")), hoshi["models"]
+    assert client.post(edit_of(model), fields_of(model, phase="annealing", total_params_b="72.5")).status_code == 303
+    with acting_for(world.hoshi):
+        changed = TrainingModel.objects.get(pk=model.pk)
+        entry = Entry.objects.filter(kind="record.changed").latest("id")
+    assert (changed.phase, changed.version) == ("annealing", 2)
+    assert entry.facts["changes"] == {"phase": ["", "annealing"], "total_params_b": ["70", "72.5"]}
+    page = client.get(HISTORY).content.decode()
+    assert "total parameters (billions)" in page and "<del>70</del>" in page and "<ins>72.5</ins>" in page
+
+
+def test_a_stale_edit_shows_both_texts_and_keeps_what_was_typed(world: World, hoshi: Examples) -> None:
+    client, model = signed_in(world.person("ml_engineer")), hoshi["models"]
+    with acting_for(world.hoshi):
+        edit_record(block=model, changes={"phase": "cool-down"}, version=1, by=world.person("platform_engineer").actor)
+    answer = client.post(edit_of(model), fields_of(model, phase="annealing"))
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "<del>cool-down</del>" in page and "<ins>annealing</ins>" in page
+    assert 'name="phase" value="annealing"' in page and 'name="version" value="2"' in page
+    assert client.post(edit_of(model), fields_of(model, phase="annealing", version=2)).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"active_params_b": "71"}, "You wrote 71 active of 70 in total"),
+        ({"total_params_b": "-1"}, "greater than or equal to 0"),
+        ({"family": "spiral"}, "not one of the available choices"),
+        ({"context_length": "9" * 20}, "less than or equal to"),
+        ({"name": "a\x00b"}, "Null characters"),
+        ({"version": "x"}, "whole number"),
+        ({"modalities": "x" * 41}, "at most 40"),
+    ],
+)
+def test_what_cannot_be_is_told_at_the_field(world: World, hoshi: Examples, changes: dict[str, str], told: str) -> None:
+    answer = signed_in(world.person("ml_engineer")).post(
+        edit_of(hoshi["models"]), fields_of(hoshi["models"], **changes)
+    )
+    assert answer.status_code == 422
+    assert told in answer.content.decode()
+
+
+def test_a_line_is_added_once_under_one_name(world: World, hoshi: Examples) -> None:
+    client = signed_in(world.person("ml_engineer"))
+    line = {"component": "NCCL", "software_version": "2.23.4", "source": "declared"}
+    assert client.post("/t/hoshi/record/software/add/", line).status_code == 303
+    again = client.post("/t/hoshi/record/software/add/", line)
+    assert again.status_code == 422
+    assert "There is one of this name already" in again.content.decode()
+    with acting_for(world.hoshi):
+        assert SoftwareVersion.objects.filter(component="NCCL").count() == 1
+
+
+def test_customers_read_quotas_and_the_account_team_changes_them(world: World, hoshi: Examples) -> None:
+    with acting_for(world.hoshi):
+        grant = hoshi["quota"]
+    address = f"/t/hoshi/record/quota/{grant.pk}/edit/"
+    change = {"approved_instances": "24", "version": "1"}
+    assert signed_in(world.person("platform_engineer")).post(address, change).status_code == 403
+    assert address not in signed_in(world.person("platform_engineer")).get("/t/hoshi/").content.decode()
+    assert address in signed_in(world.person("account_team")).get("/t/hoshi/").content.decode()
+    assert signed_in(world.person("account_team")).post(address, change).status_code == 303
+
+
+def test_a_quota_is_told_in_three_units(world: World, hoshi: Examples) -> None:
+    page = signed_in(world.person("business_lead")).get("/t/hoshi/").content.decode()
+    for amount in ("4 of 20", "32 of 160", "768 of 3840"):
+        assert amount in page
+
+
+def test_an_internal_note_is_seen_by_staff_and_does_not_exist_for_the_customer(world: World, hoshi: Examples) -> None:
+    staff = signed_in(world.person("lead_architect"))
+    note = {"medium": "call", "text": "The director is worried.", "audience": "internal"}
+    assert staff.post(f"{HISTORY}note/", note).status_code == 303
+    assert "The director is worried." in staff.get(HISTORY).content.decode()
+    assert "The director is worried." in staff.get(f"{HISTORY}?audience=internal").content.decode()
+    for address in (HISTORY, f"{HISTORY}?audience=internal", "/t/hoshi/"):
+        assert "The director is worried." not in signed_in(world.person("business_lead")).get(address).content.decode()
+    assert signed_in(world.person("business_lead")).post(f"{HISTORY}note/", note).status_code == 403
+
+
+def test_a_note_about_the_past_is_marked_and_one_about_the_future_refused(world: World, hoshi: Examples) -> None:
+    staff = signed_in(world.person("lead_architect"))
+    note = {"medium": "meeting", "text": "We met.", "audience": "shared"}
+    past, future = (f"{timezone.now() + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-2, 2))
+    assert staff.post(f"{HISTORY}note/", note | {"at": future}).status_code == 422
+    assert staff.post(f"{HISTORY}note/", note | {"at": past}).status_code == 303
+    assert "written later" in staff.get(f"{HISTORY}?about=interaction").content.decode()
+
+
+def test_a_correction_is_a_new_entry_and_the_old_one_stays(world: World, hoshi: Examples) -> None:
+    staff = signed_in(world.person("lead_architect"))
+    with acting_for(world.hoshi, staff=True):
+        note_interaction(
+            participation=world.participations["hoshi"], medium="call", text="Monday.", audience="shared", by="engine"
+        )
+        wrong = Entry.objects.latest("id")
+    assert staff.post(f"{HISTORY}{wrong.pk}/correct/", {"text": "Tuesday."}).status_code == 303
+    page = staff.get(HISTORY).content.decode()
+    assert "Monday." in page and "Tuesday." in page and "corrected by a later entry" in page
+
+
+def test_filters_keep_what_they_say(world: World, hoshi: Examples) -> None:
+    client = signed_in(world.person("platform_engineer"))
+    with acting_for(world.hoshi):
+        entries = list(Entry.objects.values_list("id", "kind"))
+    shown = client.get(f"{HISTORY}?about=case").content.decode()
+    for pk, kind in entries:
+        assert (f'id="e-{pk}"' in shown) == kind.startswith("case."), kind
+    tomorrow = f"{timezone.now() + timedelta(days=2):%Y-%m-%d}"
+    assert "Nothing matches" in client.get(f"{HISTORY}?start={tomorrow}").content.decode()
+    assert 'id="e-' in client.get(f"{HISTORY}?end={tomorrow}").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("about=nothing", 400), ("cluster=x", 400), ("start=32-13-1", 400), ("end=9999-12-31", 200), ("entry=x", 400), ("entry=999999", 404),
+     ("entry=" + "9" * 18, 404), ("cursor=x", 400), ("audience=internal", 200), ("severity=%00", 400)],
+)  # fmt: skip
+def test_a_filter_that_means_nothing_is_told(world: World, hoshi: Examples, query: str, status: int) -> None:
+    assert signed_in(world.person("platform_engineer")).get(f"{HISTORY}?{query}").status_code == status
+
+
+def test_the_history_is_paged_and_a_link_leads_to_its_entry(world: World, hoshi: Examples) -> None:
+    client = signed_in(world.person("platform_engineer"))
+    with acting_for(world.hoshi):
+        for number in range(60):
+            note_interaction(
+                participation=world.participations["hoshi"],
+                medium="call",
+                text=f"call {number}",
+                audience="shared",
+                by="engine",
+            )
+        oldest = Entry.objects.earliest("occurred_at", "id")
+    first = client.get(HISTORY)
+    assert f'id="e-{oldest.pk}"' not in first.content.decode()
+    older = client.get(first.context["older"]).content.decode()
+    assert f'id="e-{oldest.pk}"' in older and "Newer" in older
+    assert f'id="e-{oldest.pk}"' in client.get(f"{HISTORY}?entry={oldest.pk}").content.decode()
+
+
+def test_the_entry_of_another_tenant_does_not_exist(world: World, hoshi: Examples) -> None:
+    examples.make(world, world.umi, 2)
+    with acting_for(world.umi):
+        foreign = Entry.objects.latest("id")
+    assert signed_in(world.person("platform_engineer")).get(f"{HISTORY}?entry={foreign.pk}").status_code == 404
+    assert (
+        signed_in(world.person("lead_architect")).post(f"{HISTORY}{foreign.pk}/correct/", {"text": "x"}).status_code
+        == 404
+    )
