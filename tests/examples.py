@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from clusters import models as c
-from program.models import Minutes, Review, ReviewItem
+from program.models import ActionItem, Addendum, Decision, Launch, LaunchCluster, LaunchWave, Minutes, Review, ReviewItem
 from program.reviews import freeze, open_session, publish, settle_item
 from support.actions import note_case, open_case, plan_case
 from support.models import Case
@@ -25,6 +25,7 @@ from tenants.models import (
     IdempotencyKey,
     Membership,
     Participation,
+    Person,
     SoftwareVersion,
     Tenant,
     TrainingModel,
@@ -269,6 +270,48 @@ def review_of(world: World, everybody: list[Examples]) -> Review:
         with acting_for(made.tenant):
             made.by_noun |= {"reviews": review, "minutes": Minutes.objects.get(review_id=review.pk)}
     return review
+
+
+def meetings_of(world: World, everybody: list[Examples]) -> None:
+    """What a meeting leaves behind besides its minutes, for each of these tenants and for the office itself."""
+    lead, today = world.person("lead_architect"), date(2026, 1, 7)
+    with acting_for(world.office, staff=True):
+        launch = Launch.objects.create(tenant=world.office, cycle=world.cycle, name="First", day=today, planned_by=lead.actor)
+        LaunchWave.objects.create(tenant=world.office, launch=launch, number=1)
+        _decided(world.office, lead, "0")
+    for number, made in enumerate(everybody, start=1):
+        mine = {"tenant": made.tenant}
+        with acting_for(made.tenant, staff=True):
+            _decided(made.tenant, lead, str(number))
+            Addendum.objects.create(**mine, minutes=made["minutes"], text="One thing more.", author=lead.actor)
+            LaunchCluster.objects.create(
+                **mine,
+                launch_id=launch.pk,
+                launch_name=launch.name,
+                day=today,
+                participation=made["participations"],
+                name="next",
+                region="ap-northeast-1",
+                instance_type="p5.48xlarge",
+                planned=4,
+                accelerators=32,
+                account=made["accounts"],
+                body=BODY,
+                findings=[],
+            )
+        made.by_noun |= {"launches": launch, "launch": launch}
+
+
+def _decided(tenant: Tenant, lead: Person, number: str) -> None:
+    today = date(2026, 1, 7)
+    for audience in ("shared", "internal"):
+        named = {"tenant": tenant, "audience": audience}
+        decision = Decision.objects.create(
+            **named, number=f"DEC-{audience}-{number}", text="Wait.", reason="Because.", decided_by=lead, decided_on=today, recorded_by="engine"
+        )
+        ActionItem.objects.create(
+            **named, number=f"AI-{audience}-{number}", text="Watch it.", owner=lead, due=today, due_at_first=today, decision=decision
+        )
 
 
 def _now() -> datetime:

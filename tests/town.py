@@ -88,6 +88,7 @@ def make_town() -> Town:
     world = make_world()
     made = [examples.make(world, tenant, number) for number, tenant in enumerate((world.hoshi, world.umi), start=1)]
     examples.review_of(world, made)
+    examples.meetings_of(world, made)
     examples.seat_service_engineer(world, world.hoshi)
     return Town(world, *made)
 
