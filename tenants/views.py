@@ -1,5 +1,6 @@
 """Pages about a participant's history and record: reading and filtering it, noting, correcting, editing a block."""
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -37,7 +38,8 @@ def history_page(request: HttpRequest) -> HttpResponse:
     chosen = form.chosen()
     prefixes = tuple(chosen.pop("prefixes", ()))
     kinds = [name for name in timeline.KINDS if name.startswith(prefixes)] if prefixes else []
-    page = pages.newest_first(_from_entry(request, history(kinds=kinds, **chosen)), request)
+    rows = history(kinds=kinds, **chosen)
+    page = pages.newest_first(_from_entry(request, rows), request)
     found = lines(page.rows)
     context = {
         "form": form,
@@ -45,7 +47,7 @@ def history_page(request: HttpRequest) -> HttpResponse:
         "entries": found,
         "corrected": _corrections(page.rows),
         "older": page.next,
-        "newest": _without_cursor(request) if "cursor" in request.GET or "entry" in request.GET else None,
+        "newer": _newer(request, rows, page.rows),
         "may_note": request.role in roles.NOTE,
         "may_correct": request.role in roles.NOTE,
         "note_form": NoteForm(),
@@ -70,11 +72,12 @@ def _from_entry(request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
     return rows.filter(occurred_at__lte=entry.occurred_at).exclude(occurred_at=entry.occurred_at, id__gt=entry.pk)
 
 
-def _without_cursor(request: HttpRequest) -> str:
-    query = request.GET.copy()
-    query.pop("cursor", None)
-    query.pop("entry", None)
-    return f"{request.path}?{query.urlencode()}"
+def _newer(request: HttpRequest, rows: QuerySet[Entry], shown: list[Entry]) -> str | None:
+    """The way back; only a page with a beginning of its own has something before it."""
+    if not shown or not request.GET.keys() & {"cursor", "entry"}:
+        return None
+    found = pages.newer(rows, request, shown[0])
+    return re.sub(r"([?&])entry=\d+&?", r"\1", found) if found else None
 
 
 def _corrections(entries: list[Entry]) -> set[int]:

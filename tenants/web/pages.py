@@ -39,6 +39,20 @@ def newest_first(rows: QuerySet, request: HttpRequest, at: str = "occurred_at", 
     return Page(found[:size], _address(request, found[size - 1], at) if len(found) > size else None)
 
 
+
+def newer(rows: QuerySet, request: HttpRequest, first: Any, at: str = "occurred_at", size: int = SIZE) -> str | None:
+    """The address of the page before the one that begins with `first`; None when that is the newest already."""
+    moment = _value(first, at)
+    ahead = rows.filter(**{f"{at}__gte": moment}).exclude(**{at: moment, "id__lte": first.pk})
+    found = list(ahead.order_by(at, "id")[: size + 1])
+    if not found:
+        return None
+    if len(found) > size:
+        return _address(request, found[size], at)
+    query = request.GET.copy()
+    query.pop("cursor", None)
+    return f"{request.path}?{query.urlencode()}"
+
 def by_name(rows: QuerySet, request: HttpRequest, name: str = "name", size: int = SIZE) -> Page:
     """A page ordered by (`name`, id)."""
     cursor = request.GET.get("cursor")
