@@ -87,7 +87,7 @@ def _shown(cloud: Cloud, call: Call, held: dict[str, Any]) -> dict[str, Any]:
         "OwnerId": call.account,
         "CapacityReservationArn": call.arn("ec2", f"capacity-reservation/{held['name']}"),
         "AvailabilityZoneId": held["az_id"],
-        "AvailabilityZone": training_plans.zone_name(cloud, call, held["az_id"]),
+        "AvailabilityZone": training_plans.zone_name(call.region, held["az_id"]),
         "InstanceType": held["type"],
         "InstancePlatform": "Linux/UNIX",
         "Tenancy": "default",

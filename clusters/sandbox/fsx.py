@@ -38,6 +38,10 @@ def create_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
         raise _bad(f"The sandbox cloud does not play file systems of type {kind}.")
     subnet = _subnet(cloud, call, wish["SubnetIds"])
     identity = "fs-" + secrets.token_hex(9)[:17]
+    interface = cloud.ask(
+        call.account, call.region, "ec2", "CreateNetworkInterface", SubnetId=wish["SubnetIds"][0],
+        Groups=wish.get("SecurityGroupIds") or [], Description=f"Network interface of {identity}",
+    )["NetworkInterface"]["NetworkInterfaceId"]  # fmt: skip
     system = {
         "id": identity,
         "token": token,
@@ -47,6 +51,7 @@ def create_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
         "mount": secrets.token_hex(4) if _deployment(wish) != "SCRATCH_1" else "fsx",
         "volume": "fsvol-" + secrets.token_hex(9)[:17],
         "deleting": None,
+        "interface": interface,
         "tags": wish.get("Tags") or [],
     }
     cloud.store.change(call.shelf()).setdefault("systems", {})[identity] = system
@@ -64,6 +69,18 @@ def describe_file_systems(cloud: Cloud, call: Call) -> dict[str, Any]:
     return {"FileSystems": items, **more}
 
 
+@operation("fsx", "DescribeVolumes")
+def describe_volumes(cloud: Cloud, call: Call) -> dict[str, Any]:
+    """The root volumes of OpenZFS file systems."""
+    known = {system["volume"]: system for system in _present(cloud, call).values() if system.get("volume")}
+    wanted = call.parameters.get("VolumeIds") or sorted(known)
+    unknown = [identity for identity in wanted if identity not in known]
+    if unknown:
+        raise AwsError("VolumeNotFound", f"Volume '{unknown[0]}' does not exist.")
+    items, more = page([_volume(call, identity, known[identity]) for identity in wanted], call.parameters)
+    return {"Volumes": items, **more}
+
+
 @operation("fsx", "DeleteFileSystem")
 def delete_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
     system = _system(cloud, call, call.parameters["FileSystemId"])
@@ -71,6 +88,10 @@ def delete_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
         cloud.store.change(call.shelf())
         system["deleting"] = call.now
         call.effective = True
+        if system.get("interface"):
+            cloud.ask(
+                call.account, call.region, "ec2", "DeleteNetworkInterface", NetworkInterfaceId=system["interface"]
+            )  # fmt: skip
     return {"FileSystemId": system["id"], "Lifecycle": "DELETING"}
 
 
@@ -224,6 +245,7 @@ def _shown(cloud: Cloud, call: Call, system: dict[str, Any]) -> dict[str, Any]:
         "StorageType": wish.get("StorageType") or "SSD",
         "VpcId": system["vpc"],
         "SubnetIds": wish["SubnetIds"],
+        "NetworkInterfaceIds": [system["interface"]] if system.get("interface") else [],
         "DNSName": f"{identity}.fsx.{call.region}.amazonaws.com",
         "ResourceARN": call.arn("fsx", f"file-system/{identity}"),
         "Tags": system["tags"],
@@ -237,6 +259,19 @@ def _shown(cloud: Cloud, call: Call, system: dict[str, Any]) -> dict[str, Any]:
             name: value for name, value in (wish.get("OpenZFSConfiguration") or {}).items() if name != "RootVolumeConfiguration"
         } | {"RootVolumeId": system["volume"]}  # fmt: skip
     return shown
+
+
+def _volume(call: Call, identity: str, system: dict[str, Any]) -> dict[str, Any]:
+    states = {"CREATING": "CREATING", "DELETING": "DELETING"}
+    return {
+        "VolumeId": identity,
+        "VolumeType": "OPENZFS",
+        "FileSystemId": system["id"],
+        "Lifecycle": states.get(lifecycle(call.now, system), "CREATED"),
+        "Name": "fsx",
+        "ResourceARN": call.arn("fsx", f"volume/{system['id']}/{identity}"),
+        "OpenZFSConfiguration": {"VolumePath": "/fsx"},
+    }
 
 
 def _link(cloud: Cloud, call: Call, link: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,11 @@ def backend(service: str, account: str, region: str) -> Any:
     return get_backend(service)[account]["aws" if service in GLOBAL else region]  # type: ignore[call-overload]
 
 
+def zones(region: str) -> dict[str, str]:
+    """Name -> id of the Region's Availability Zones."""
+    return {zone.name: zone.zone_id for zone in RegionsAndZonesBackend.zones.get(region, [])}
+
+
 def install(addresses_taken: Callable[[str, str, str], int]) -> None:
     """Mend what moto answers falsely."""
     moto_count = Subnet.available_ip_address_count.fget  # type: ignore[attr-defined]
@@ -58,11 +63,19 @@ def install(addresses_taken: Callable[[str, str, str], int]) -> None:
         condition = self._statement.get("Condition") or {}
         if str(condition.get("Bool", {}).get("aws:SecureTransport", "")).lower() == "false":
             return PermissionResult.NEUTRAL
+        # What a bucket's policy says of a service of the provider says nothing of those who call from outside.
+        if set(_principals(self._statement)) == {"Service"} and self._statement.get("Resource"):
+            return PermissionResult.NEUTRAL
         return moto_permits(self, *args, **kwargs)
 
     IAMPolicyStatement.is_action_permitted = permits  # type: ignore[method-assign]
     # The provider's own policies are the same thousand in every account: one copy for all.
     IAMBackend._init_aws_policies = lambda self: list(_policies(self).values())  # type: ignore[method-assign]
+
+
+def _principals(statement: dict[str, Any]) -> dict[str, Any]:
+    named = statement.get("Principal")
+    return named if isinstance(named, dict) else {}
 
 
 _make_policies = IAMBackend._init_aws_policies
@@ -111,13 +124,13 @@ def _check(call: Call) -> None:
         if owner is not None and owner[1] != call.account:
             raise AwsError("BucketAlreadyExists", "The requested bucket name is not available.", 409)
     if (call.service, call.operation) == ("ec2", "CreateSubnet"):
-        zones = RegionsAndZonesBackend.zones.get(call.region, [])
+        known = zones(call.region)
         name, identity = wish.get("AvailabilityZone"), wish.get("AvailabilityZoneId")
-        if not any(name in (None, zone.name) and identity in (None, zone.zone_id) for zone in zones):
+        if not any(name in (None, zone) and identity in (None, zone_id) for zone, zone_id in known.items()):
             message = (
                 f"Value ({name or identity}) for parameter availabilityZone is invalid. Subnets can currently only be"
             )
-            names = ", ".join(zone.name for zone in zones)
+            names = ", ".join(known)
             raise AwsError(
                 "InvalidParameterValue", f"{message} created in the following availability zones: {names}.", 400
             )
@@ -167,8 +180,13 @@ class _Unpickler(pickle.Unpickler):
 def packed(service: str, account: str, region: str) -> dict[str, bytes]:
     """One backend's state, under the name it is kept by."""
     region = "aws" if service in GLOBAL else region
-    file = io.BytesIO()
-    _Pickler(file, protocol=5).dump(get_backend(service)[account][region].__dict__)  # type: ignore[call-overload]
+    file, state = io.BytesIO(), dict(backend(service, account, region).__dict__)
+    if service == "iam":  # a thousand policies of the provider, which are there at every start
+        del state["aws_managed_policies"]
+        state["managed_policies"] = {
+            arn: policy for arn, policy in state["managed_policies"].items() if arn not in _shared_policies
+        }
+    _Pickler(file, protocol=5).dump(state)
     blobs = {f"moto/{service}/{account}/{region}": file.getvalue()}
     if service == "s3":
         blobs[BUCKET_OWNERS] = pickle.dumps(dict(get_backend("s3").bucket_accounts))  # type: ignore[attr-defined]
@@ -185,4 +203,6 @@ def restore(blobs: list[tuple[str, bytes]]) -> None:
         else:
             _, service, account, region = name.split("/")
             state = _Unpickler(io.BytesIO(body)).load()
+            if service == "iam":
+                state["managed_policies"] = {**_shared_policies, **state["managed_policies"]}
             get_backend(service)[account][region].__dict__.update(state)  # type: ignore[call-overload]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from clusters.sandbox import facts
+from clusters.sandbox import facts, moto_services
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation, page
@@ -18,9 +18,8 @@ def plans(cloud: Cloud, account: str, region: str) -> dict[str, dict[str, Any]]:
             account,
             region,
         ):
-            found[entry["id"]] = _plan(
-                cloud, entry, f"arn:aws:sagemaker:{region}:{account}:training-plan/{entry['id']}"
-            )
+            arn = f"arn:aws:sagemaker:{region}:{account}:training-plan/{entry['id']}"
+            found[entry["id"]] = moved(cloud, entry, arn)
     return found
 
 
@@ -83,7 +82,7 @@ def _summary(cloud: Cloud, call: Call, plan: dict[str, Any]) -> dict[str, Any]:
                 "InstanceType": plan["type"],
                 "TotalInstanceCount": plan["count"],
                 "Status": status(cloud, plan),
-                "AvailabilityZone": zone_name(cloud, call, plan["az_id"]),
+                "AvailabilityZone": zone_name(call.region, plan["az_id"]),
                 "StartTime": plan["starts"],
                 "EndTime": plan["ends"],
             }
@@ -91,9 +90,8 @@ def _summary(cloud: Cloud, call: Call, plan: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def zone_name(cloud: Cloud, call: Call, az_id: str) -> str:
-    zones = cloud.ask(call.account, call.region, "ec2", "DescribeAvailabilityZones")["AvailabilityZones"]
-    return next((zone["ZoneName"] for zone in zones if zone["ZoneId"] == az_id), az_id)
+def zone_name(region: str, az_id: str) -> str:
+    return next((name for name, identity in moto_services.zones(region).items() if identity == az_id), az_id)
 
 
 @operation("sagemaker", "DescribeTrainingPlan")
@@ -134,7 +132,7 @@ def search_offerings(cloud: Cloud, call: Call) -> dict[str, Any]:
                 {
                     "InstanceType": instance_type,
                     "InstanceCount": count,
-                    "AvailabilityZone": zone_name(cloud, call, az_id),
+                    "AvailabilityZone": zone_name(call.region, az_id),
                     "DurationHours": hours,
                     "StartTime": start,
                     "EndTime": start + timedelta(hours=hours),

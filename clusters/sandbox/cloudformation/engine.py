@@ -27,8 +27,17 @@ def catch_up(cloud: Cloud, account: str, region: str) -> None:
         if stack.due > now:
             return
         cloud.store.change(name)
-        with cloud.at(stack.due):
-            step(cloud, stack, stack.due)
+        at = stack.due
+        with cloud.at(at):
+            try:
+                step(cloud, stack, at)
+            except AwsError as error:
+                # Nobody asked for this step just now, so nobody may hear of it but the stack itself.
+                stack.move(
+                    at,
+                    f"{stack.status.removesuffix('_IN_PROGRESS').removesuffix('_COMPLETE_CLEANUP')}_FAILED",
+                    error.message,
+                )
 
 
 def step(cloud: Cloud, stack: Stack, at: float) -> None:

@@ -51,6 +51,13 @@ class Place:
         return text.lower() if lower else text
 
 
+class Anything(tuple[str, ...]):
+    """Attributes whose names nobody knows before they are there: outputs of a nested stack, data of a function."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
 Made = tuple[str, dict[str, Any]]  # the physical id and the attributes
 
 
@@ -66,6 +73,7 @@ class Kind:
     comes: float | Callable[[dict[str, Any]], float] = 5.0
     goes: float = 3.0
     update: Callable[[Place, str, dict[str, Any], dict[str, Any]], dict[str, Any]] | None = None
+    anything: bool = False  # properties that only the function behind it knows
     iam: str = ""  # the capability that a template with this type needs
 
     def seconds(self, properties: dict[str, Any]) -> float:
@@ -91,7 +99,7 @@ def check_properties(name: str, properties: dict[str, Any]) -> None:
     if missing:
         raise AwsError("InvalidRequest", f"Model validation failed (#: required key [{missing[0]}] not found)", 400)
     strange = sorted(set(properties) - rule.required - rule.optional)
-    if strange:
+    if strange and not rule.anything:
         message = f"Model validation failed (#: extraneous key [{strange[0]}] is not permitted)"
         raise AwsError("InvalidRequest", message, 400)
 

@@ -5,9 +5,10 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from clusters.sandbox import moto_services
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.cloudformation import identity as _identity  # noqa: F401
-from clusters.sandbox.cloudformation import network, storage  # noqa: F401 - they register their kinds
+from clusters.sandbox.cloudformation import machines, network, records, storage  # noqa: F401 - they register their kinds
 from clusters.sandbox.cloudformation.resources import KINDS, Place
 from clusters.sandbox.cloudformation.scope import Scope
 from clusters.sandbox.errors import AwsError
@@ -114,7 +115,6 @@ def shelf_of(account: str, region: str) -> str:
 
 def scope_of(cloud: Cloud, stack: Stack) -> Scope:
     """What the names in the stack's template mean right now."""
-    zones = cloud.ask(stack.account, stack.region, "ec2", "DescribeAvailabilityZones")["AvailabilityZones"]
     present = {name: resource for name, resource in stack.resources.items() if resource.present}
     others = cloud.store.read(shelf_of(stack.account, stack.region)).get("stacks", {}).values()
     exports = {
@@ -132,7 +132,7 @@ def scope_of(cloud: Cloud, stack: Stack) -> Scope:
             "StackName": stack.name,
             "URLSuffix": "amazonaws.com",
         },
-        zones=[zone["ZoneName"] for zone in zones],
+        zones=list(moto_services.zones(stack.region)),
         physical={name: _ref(resource) for name, resource in present.items()},
         attributes={name: resource.attributes for name, resource in present.items()},
         imports=exports,
