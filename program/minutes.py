@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, override
 
-from program.models import Review, ReviewItem
+from program.models import ActionItem, Decision, Review, ReviewItem
 from support.models import Case, CaseNote
 from tenants.history.models import Entry, Seal
 from tenants.models import Tenant
@@ -19,30 +19,32 @@ def minutes_of(tenant: Tenant, review: Review) -> str:
     """The text of a tenant's minutes. Runs while acting for this tenant alone."""
     with override(None):
         items = list(
-            ReviewItem.objects.filter(review_id=review.pk).select_related("case", "owner").order_by("position")
+            ReviewItem.objects.filter(review_id=review.pk).select_related("case", "owner").order_by("late", "position")
         )
-        notes = _notes(review, [item.case_id for item in items])
-        parts = [_head(tenant, review, len(items))]
-        parts += [_item(item, notes.get(item.case_id, [])) for item in items]
-        parts += [_resolved(review), _seal(review)]
+        notes = notes_since(review, [item.case_id for item in items])
+        parts = [head(review, tenant.name, len(items))]
+        parts += ["\n".join([*item_lines(item), *notes.get(item.case_id, [])]) for item in items]
+        parts += [_resolved(review), _decisions(review), _actions(), "\n".join(seal_lines(review))]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _head(tenant: Tenant, review: Review, items: int) -> str:
+def head(review: Review, whom: str, items: int) -> str:
+    """Which review, for whom, as of when, how much is open."""
     counted = ngettext("%(n)s open case.", "%(n)s open cases.", items) % {"n": items}
     return "\n".join(
         (
             _("Minutes of review %(number)s, %(cycle)s") % {"number": review.number, "cycle": review.cycle},
-            _("For %(tenant)s. State as of %(moment)s.") % {"tenant": tenant.name, "moment": _time(review.cutoff_at)},
+            _("For %(tenant)s. State as of %(moment)s.") % {"tenant": whom, "moment": moment_words(review.cutoff_at)},
             counted,
         )
     )
 
 
-def _item(item: ReviewItem, notes: list[str]) -> str:
+def item_lines(item: ReviewItem, whose: str = "") -> list[str]:
+    """One item: what it is, how it stood, and what the meeting settled."""
     due = item.next_step_due.isoformat() if item.next_step_due else "–"
     lines = [
-        f"{item.case.number} {item.case.title}",
+        f"{whose} {item.case.number} {item.case.title}".strip(),
         _("%(severity)s, %(state)s, open for %(age)s days, %(times)s times on the agenda")
         % {
             "severity": item.severity_then,
@@ -52,12 +54,17 @@ def _item(item: ReviewItem, notes: list[str]) -> str:
         },
         _("Owner: %(owner)s") % {"owner": item.owner or "–"},
         _("Next step: %(step)s (by %(due)s)") % {"step": item.next_step or "–", "due": due},
-        *notes,
     ]
-    return "\n".join(lines)
+    if item.late:
+        lines.append(_("Added after the cut-off; counted in the next review."))
+    if item.times_reason:
+        lines.append(_("Why it is here again: %(why)s") % {"why": item.times_reason})
+    if item.outcome and item.outcome != ReviewItem.Outcome.SETTLED:
+        lines.append(_("Outcome: %(outcome)s") % {"outcome": ReviewItem.Outcome(item.outcome).label})
+    return lines
 
 
-def _notes(review: Review, cases: list[Any]) -> dict[Any, list[str]]:
+def notes_since(review: Review, cases: list[Any]) -> dict[Any, list[str]]:
     """What was written on these cases since the last review, as far as this scope can see it."""
     rows = CaseNote.objects.filter(case__in=cases).order_by("at", "id")
     if review.previous_cutoff_at:
@@ -67,7 +74,7 @@ def _notes(review: Review, cases: list[Any]) -> dict[Any, list[str]]:
     found: dict[Any, list[str]] = {}
     for note in written:
         text = note.text if len(note.text) <= LONGEST_NOTE else f"{note.text[:LONGEST_NOTE]}…"
-        found.setdefault(note.case_id, []).append(f"  {_time(note.at)} {names.get(note.author, note.author)}: {text}")
+        found.setdefault(note.case_id, []).append(f"  {moment_words(note.at)} {names.get(note.author, note.author)}: {text}")
     return found
 
 
@@ -87,18 +94,47 @@ def _resolved(review: Review) -> str:
     return "\n".join([_("Resolved since the last review:"), *lines])
 
 
-def _seal(review: Review) -> str:
+def _decisions(review: Review) -> str:
+    """What was decided for this participant in this review, as far as this scope can see it."""
+    rows = Decision.objects.filter(review_id=review.pk).select_related("decided_by").order_by("number")
+    lines = [decision_line(row) for row in rows]
+    return "\n".join([_("Decisions"), *lines]) if lines else ""
+
+
+def decision_line(row: Decision) -> str:
+    who = f"{row.decided_by}, {row.authority}" if row.authority else str(row.decided_by)
+    told = _("%(number)s %(text)s (%(who)s)") % {"number": row.number, "text": row.text, "who": who}
+    return f"{told} {row.reason}" if row.reason else told
+
+
+def _actions() -> str:
+    """This participant's open action items, whenever they were given."""
+    rows = ActionItem.objects.filter(state="open").select_related("owner").order_by("due", "number")
+    lines = [action_line(row) for row in rows]
+    return "\n".join([_("Action items"), *lines]) if lines else ""
+
+
+def action_line(row: ActionItem) -> str:
+    return _("%(number)s %(text)s: %(owner)s, by %(due)s") % {
+        "number": row.number,
+        "text": row.text,
+        "owner": row.owner,
+        "due": row.due.isoformat(),
+    }
+
+
+def seal_lines(review: Review) -> list[str]:
     """Printed outside the database, the digest anchors this tenant's history."""
     newest = Seal.objects.order_by("-until").first()
     frozen = _("Digest of the review: %(sha256)s") % {"sha256": review.sha256}
     if newest is None:
-        return frozen
+        return [frozen]
     sealed = _("Your history is sealed until %(until)s: %(digest)s") % {
-        "until": _time(newest.until),
+        "until": moment_words(newest.until),
         "digest": newest.digest,
     }
-    return f"{frozen}\n{sealed}"
+    return [frozen, sealed]
 
 
-def _time(moment: datetime) -> str:
+def moment_words(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC")

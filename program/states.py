@@ -12,6 +12,8 @@ REVIEW: Moves = {
     "locked": set(),
 }
 
+OPEN_REVIEW = ("draft", "in_session")
+
 ACTION_ITEM: Moves = {"open": {"done", "dropped"}, "done": {"open"}, "dropped": {"open"}}
 
 LAUNCH: Moves = {
