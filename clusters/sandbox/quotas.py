@@ -11,6 +11,7 @@ from clusters.sandbox.services import Call, operation, page
 
 PER_CLUSTER = "Maximum number instances allowed per SageMaker HyperPod cluster"
 IN_TOTAL = "Total number of instances allowed across SageMaker HyperPod clusters"
+LARGEST_DISK = "Maximum size of EBS volume in GB for a SageMaker HyperPod cluster instance"
 SERVICES = {
     "aps": "Amazon Managed Service for Prometheus",
     "cloudformation": "AWS CloudFormation",
@@ -25,7 +26,7 @@ SERVICES = {
 DEFAULTS = {
     ("sagemaker", PER_CLUSTER): 20.0,
     ("sagemaker", IN_TOTAL): 30.0,
-    ("sagemaker", "Maximum size of EBS volume in GB for a SageMaker HyperPod cluster instance"): 1024.0,
+    ("sagemaker", LARGEST_DISK): 1024.0,
     ("vpc", "VPCs per Region"): 5.0,
     ("ec2", "EC2-VPC Elastic IPs"): 5.0,
     ("cloudformation", "Stack count"): 2000.0,

@@ -34,6 +34,7 @@ def create_cluster(cloud: Cloud, call: Call) -> dict[str, Any]:
         by_type[group["InstanceType"]] = by_type.get(group["InstanceType"], 0) + int(group["InstanceCount"])
     subnets = checks.subnets_of(cloud, call, wish)
     checks.check_offered(call, groups, subnets)
+    checks.check_disks(cloud, call, groups)
     checks.check_plans(cloud, call, groups, counts, subnets)
     checks.check_quotas(cloud, call, list(present.values()), by_type, sum(counts.values()))
     on_eks = "Eks" in (wish.get("Orchestrator") or {})
@@ -162,6 +163,7 @@ def update_cluster(cloud: Cloud, call: Call) -> dict[str, Any]:
         by_type[group["InstanceType"]] = by_type.get(group["InstanceType"], 0) + more[group["InstanceGroupName"]]
     subnets = checks.subnets_of(cloud, call, cluster.wish)
     checks.check_offered(call, groups, subnets)
+    checks.check_disks(cloud, call, groups)
     checks.check_plans(cloud, call, groups, more, subnets)
     size = sum({**had, **counts}.values()) - sum(had[name] for name in dropped)
     everyone = list(life.clusters(cloud, call.account, call.region).values())

@@ -145,6 +145,21 @@ def check_quotas(cloud: Cloud, call: Call, others: list[Cluster], more: dict[str
     _within(cloud, call, quotas.IN_TOTAL, sum(used.values()), sum(more.values()))
 
 
+def check_disks(cloud: Cloud, call: Call, groups: list[dict[str, Any]]) -> None:
+    """No disk of an instance is larger than the account may have."""
+    allowed = quotas.value(cloud, call.account, call.region, "sagemaker", quotas.LARGEST_DISK)
+    for group in groups:
+        for disk in group.get("InstanceStorageConfigs") or []:
+            asked = int((disk.get("EbsVolumeConfig") or {}).get("VolumeSizeInGB") or 0)
+            if asked > allowed:
+                message = (
+                    f"The account-level service limit '{quotas.LARGEST_DISK}' is {allowed:.0f} GB; {asked} GB were"
+                )
+                raise AwsError(
+                    "ResourceLimitExceeded", f"{message} requested for instance group {group['InstanceGroupName']}."
+                )
+
+
 def _within(cloud: Cloud, call: Call, name: str, used: int, more: int) -> None:
     allowed = quotas.value(cloud, call.account, call.region, "sagemaker", name)
     if more > 0 and used + more > allowed:

@@ -169,43 +169,8 @@ def _jobs(cloud: Cloud, cluster: Cluster, found: list[Job]) -> dict[str, Any]:
 def _submit(
     cloud: Cloud, call: Call, cluster: Cluster, queue: Queue, wish: dict[str, Any], headers: dict[str, str]
 ) -> Answer:
-    """Options count in `job` only: lines with #SBATCH are sbatch's own, which a REST server does not read."""
-    asked = wish.get("job") or {}
-    script = asked.get("script") or wish.get("script") or ""
-    if not str(script).strip():
-        raise Refused(NO_SCRIPT)
-    environment = asked.get("environment")
-    if not isinstance(environment, list) or not environment:
-        raise Refused(NO_ENVIRONMENT)
-    if not asked.get("current_working_directory"):
-        raise Refused(NO_FOLDER)
-    partition = asked.get("partition") or next(iter(cluster.partitions), "")
-    if partition not in cluster.partitions:
-        raise Refused(NO_PARTITION)
-    nodes = _nodes(asked)
-    seats = sum(
-        int(cluster.groups[name]["InstanceCount"]) for name in cluster.partitions[partition] if name in cluster.groups
-    )
-    if not 1 <= nodes <= seats:
-        raise Refused(NODES_NOT_AVAILABLE)
-    minutes = shapes.plain(asked.get("time_limit"))
-    pairs = dict(str(one).split("=", 1) for one in environment if "=" in str(one))
-    job = Job(
-        id=queue.next_id,
-        name=str(asked.get("name") or "job"),
-        user=next((v for n, v in headers.items() if n.lower() == "x-slurm-user-name"), life.SLURM_USER),
-        partition=partition,
-        nodes=nodes,
-        script=str(script),
-        environment=pairs,
-        comment=str(asked.get("comment") or ""),
-        limit=minutes * 60.0 if minutes is not None else NEVER,
-        requeue=bool(asked.get("requeue", True)),
-        submitted=call.now,
-        output=str(asked.get("standard_output") or ""),
-        folder=str(asked["current_working_directory"]),
-        eligible=call.now,
-    )
+    given = {name.lower(): value for name, value in headers.items()}
+    job = _read_job(cluster, queue, wish, given.get("x-slurm-user-name", life.SLURM_USER), call.now)
     names = {"name": job.name, "ClusterName": cluster.name}
     fault = cloud.faults.take(("job_fails",), call.account, "slurm", call.operation, names)
     if fault:
@@ -215,6 +180,47 @@ def _submit(
     call.parameters |= {"name": job.name, "job_id": str(job.id)}
     said = {"job_id": job.id, "step_id": "batch", "error_code": 0, "error": "", "job_submit_user_msg": ""}
     return _json({"result": said, "job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""}, cluster.name)
+
+
+def _read_job(cluster: Cluster, queue: Queue, wish: dict[str, Any], user: str, now: float) -> Job:
+    """Options count in `job` only: lines with #SBATCH are sbatch's own, which a REST server does not read."""
+    named = wish.get("job")
+    asked: dict[str, Any] = named if isinstance(named, dict) else {}
+    script = str(asked.get("script") or wish.get("script") or "")
+    environment, partition = asked.get("environment"), asked.get("partition") or next(iter(cluster.partitions), "")
+    if not script.strip():
+        raise Refused(NO_SCRIPT)
+    if not isinstance(environment, list) or not environment:
+        raise Refused(NO_ENVIRONMENT)
+    if not asked.get("current_working_directory"):
+        raise Refused(NO_FOLDER)
+    if partition not in cluster.partitions:
+        raise Refused(NO_PARTITION)
+    nodes = _nodes(asked)
+    if not 1 <= nodes <= _seats(cluster, partition):
+        raise Refused(NODES_NOT_AVAILABLE)
+    minutes = shapes.plain(asked.get("time_limit"))
+    return Job(
+        id=queue.next_id,
+        name=str(asked.get("name") or "job"),
+        user=user,
+        partition=partition,
+        nodes=nodes,
+        script=script,
+        environment=dict(str(one).split("=", 1) for one in environment if "=" in str(one)),
+        comment=str(asked.get("comment") or ""),
+        limit=minutes * 60.0 if minutes is not None else NEVER,
+        requeue=bool(asked.get("requeue", True)),
+        submitted=now,
+        output=str(asked.get("standard_output") or ""),
+        folder=str(asked["current_working_directory"]),
+        eligible=now,
+    )
+
+
+def _seats(cluster: Cluster, partition: str) -> int:
+    groups = [cluster.groups[name] for name in cluster.partitions[partition] if name in cluster.groups]
+    return sum(int(group["InstanceCount"]) for group in groups)
 
 
 def _nodes(asked: dict[str, Any]) -> int:

@@ -69,6 +69,12 @@ def account(cloud: Process) -> Iterator[Account]:
     cloud.ask("DELETE", "faults")
 
 
+@pytest.fixture(scope="module")
+def shared(cloud: Process) -> Account:
+    """One account for the tests of a module that leave nothing behind: new clients are what costs time."""
+    return Account(cloud).open_for_the_hub()
+
+
 @pytest.fixture
 def own_cloud(tmp_path: Path, programme_file: Path) -> Iterator[Process]:
     """A cloud that a test may kill."""

@@ -79,6 +79,11 @@ def change(path: str, value: Any) -> Any:
     return apply
 
 
+@pytest.fixture(scope="module")
+def ready(shared: Account) -> dict[str, str]:
+    return network(shared)
+
+
 WORK = "InstanceGroups.1"
 NOWHERE = "arn:aws:iam::000000000001:role/nobody"
 
@@ -114,16 +119,16 @@ NOWHERE = "arn:aws:iam::000000000001:role/nobody"
     ],
 )  # fmt: skip
 def test_a_request_that_the_service_would_refuse_is_refused_and_makes_nothing(
-    account: Account, altered: Any, code: str, said: str
+    shared: Account, ready: dict[str, str], altered: Any, code: str, said: str
 ) -> None:
-    request = slurm_request(network(account))
+    request = json.loads(json.dumps(slurm_request(ready)))
     altered(request)
     with pytest.raises(ClientError) as refused:
-        account("sagemaker").create_cluster(**request)
+        shared("sagemaker").create_cluster(**request)
     assert refused.value.response["Error"]["Code"] == code
     assert said in refused.value.response["Error"]["Message"]
-    assert account("sagemaker").list_clusters()["ClusterSummaries"] == []
-    assert account.cloud.calls(operation="CreateCluster", account=account.id, effective=1) == []
+    assert shared("sagemaker").list_clusters()["ClusterSummaries"] == []
+    assert shared.cloud.calls(operation="CreateCluster", account=shared.id, effective=1) == []
 
 
 def test_quotas_count_what_other_clusters_use_and_what_one_cluster_may_be(account: Account) -> None:

@@ -155,7 +155,7 @@ def test_two_accounts_share_nothing_but_the_names_of_buckets(account: Account) -
     ("service", "operation", "wish"),
     [
         ("sagemaker", "list_domains", {}),
-        ("ec2", "describe_capacity_reservations", {}),
+        ("ec2", "describe_scheduled_instances", {}),
         (
             "iam",
             "simulate_principal_policy",

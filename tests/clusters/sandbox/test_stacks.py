@@ -133,14 +133,14 @@ def test_a_size_that_lustre_does_not_come_in_fails_and_rolls_back(
     ],
 )
 def test_a_template_that_makes_no_sense_is_refused_at_once(
-    account: Account, template: Any, code: str, said: str
+    shared: Account, template: Any, code: str, said: str
 ) -> None:
     with pytest.raises(ClientError) as refused:
-        account.stack("bad", template)
+        shared.stack("bad", template)
     assert refused.value.response["Error"]["Code"] == code
     assert said in refused.value.response["Error"]["Message"]
     with pytest.raises(ClientError, match="does not exist"):
-        account.stack_status("bad")
+        shared.stack_status("bad")
 
 
 PARAMETERS = {
@@ -163,10 +163,10 @@ PARAMETERS = {
         ({"Size": "1", "Nope": "c"}, "Parameters: [Nope] do not exist in the template"),
     ],
 )
-def test_parameters_outside_their_limits_are_refused(account: Account, given: dict[str, str], said: str) -> None:
+def test_parameters_outside_their_limits_are_refused(shared: Account, given: dict[str, str], said: str) -> None:
     parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in given.items()]
     with pytest.raises(ClientError) as refused:
-        account.stack("bad", PARAMETERS, Parameters=parameters)
+        shared.stack("bad", PARAMETERS, Parameters=parameters)
     assert said in refused.value.response["Error"]["Message"]
 
 
