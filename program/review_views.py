@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -42,8 +42,8 @@ def _at_the_office(request: HttpRequest) -> None:
         raise Http404
 
 
-@require_safe
 @allow(READ_REVIEWS)
+@require_safe
 def all_reviews(request: HttpRequest) -> HttpResponse:
     """Every weekly review, the newest first, and the form that freezes the next one."""
     page = pages.newest_first(Review.objects.select_related("cycle__programme"), request, at="cutoff_at")
@@ -66,8 +66,8 @@ def _freeze_form(data: Any) -> FreezeForm | None:
     return FreezeForm(data, cycles=cycles, now=timezone.now(), reviewed_until=last.cutoff_at if last else None)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.PUBLISH)
+@require_http_methods(["GET", "POST"])
 def freeze(request: HttpRequest) -> HttpResponse:
     """Freeze a review as of a past moment."""
     _at_the_office(request)
@@ -84,8 +84,8 @@ def freeze(request: HttpRequest) -> HttpResponse:
     return render(request, "program/freeze.html", {"form": form, "refused": refused, "office": request.tenant}, status=status)
 
 
-@require_safe
 @allow(READ_REVIEWS)
+@require_safe
 def review(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One review: its numbers, its agenda in the order of the meeting, and what keeps it from being published."""
     return _shown(request, _found(pk))
@@ -110,12 +110,12 @@ def _shown(request: HttpRequest, row: Review, form: SettleForm | None = None, re
         first["open"] = True
     with reading_everyone():
         minutes = list(Minutes.objects.filter(review_id=row.pk).select_related("tenant").order_by("tenant__name"))
-        names = dict(Tenant.objects.filter(slug__in={one["tenant"] for one in row.snapshot["resolved"]}).values_list("slug", "name"))
+        names = dict(Tenant.objects.filter(slug__in={one["tenant"] for one in row.snapshot.get("resolved", [])}).values_list("slug", "name"))
     causes = dict(Case.Cause.choices)
     context = {
         "groups": [(code, label, [one for one in told if one["item"].agenda_group == code]) for code, label in states.AGENDA_GROUPS],
         "minutes": minutes,
-        "resolved": [one | {"tenant_name": names.get(one["tenant"], one["tenant"]), "cause_words": causes.get(one["cause"], "–")} for one in row.snapshot["resolved"]],
+        "resolved": [one | {"tenant_name": names.get(one["tenant"], one["tenant"]), "cause_words": causes.get(one["cause"], "–")} for one in row.snapshot.get("resolved", [])],
         "held_by": actor_names({row.held_by}).get(row.held_by, row.held_by),
         "refused": refused,
         **_state_of(request, row),
@@ -152,8 +152,8 @@ def _told(item: ReviewItem, owners: dict[Any, Any], form: SettleForm | None = No
     }
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.REVIEW)
+@require_http_methods(["GET", "POST"])
 def settle(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
     """Write down owner, next step and date of one item."""
     _at_the_office(request)
@@ -164,7 +164,7 @@ def settle(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
         raise Http404
     address = f"{reverse('review', args=[pk])}#item-{found.pk}"
     if request.method != "POST":
-        return redirect(address)
+        return _shown(request, row)
     owners = owners_of([found.tenant])
     form = SettleForm(request.POST, item=found, owners=owners[found.tenant_id])
     refused, status = None, 422
@@ -213,7 +213,7 @@ def _step(act: Callable[..., Any], name: str, done: Callable[[Review], str]) -> 
         _at_the_office(request)
         row = _found(pk)
         if request.method != "POST":
-            return redirect("review", pk)
+            return _shown(request, row)
         sent = request.POST.get("version", "")
         version = int(sent) if sent.isascii() and sent.isdigit() and len(sent) < 10 else None
         _result, refused = attempt(act, review=row, by=request.actor, version=version)
@@ -224,7 +224,7 @@ def _step(act: Callable[..., Any], name: str, done: Callable[[Review], str]) -> 
 
     view.__name__ = name
     view.__doc__ = act.__doc__
-    return require_http_methods(["GET", "POST"])(allow(roles.PUBLISH)(view))
+    return allow(roles.PUBLISH)(require_http_methods(["GET", "POST"])(view))
 
 
 begin = _step(reviews.open_session, "begin", lambda row: _("The session of review %(number)s is open.") % {"number": row.number})
@@ -232,8 +232,8 @@ publish = _step(reviews.publish, "publish", lambda row: _("Review %(number)s is 
 lock = _step(reviews.lock, "lock", lambda row: _("Review %(number)s is locked.") % {"number": row.number})
 
 
-@require_safe
 @allow(roles.READ)
+@require_safe
 def minutes(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The minutes that one participant got of one review."""
     found = Minutes.objects.filter(pk=pk).first()

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -21,14 +21,14 @@ from tenants.web.attempt import attempt, see_other
 from tenants.web.problems import Refused, Stale
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.READ_CASES, write=roles.ANSWER_CASES)
+@require_http_methods(["GET", "POST"])
 def note(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Write on a case; what a customer writes is shared."""
     row = found_case(request, pk)
     address = reverse("case", args=[request.tenant.slug, row.pk])
     if request.method != "POST":
-        return redirect(f"{address}#write")
+        return shown(request, row)
     form = forms.NoteForm(request.POST, case=row, internal=request.internal)
     if not form.is_valid():
         return shown(request, row, form, status=422)
@@ -68,7 +68,7 @@ def page_of(verb: Verb) -> Callable[..., HttpResponse]:
 
     view.__name__ = f"{verb.name}_case"
     view.__doc__ = verb.act.__doc__
-    return require_http_methods(["GET", "POST"])(allow(verb.allowed)(view))
+    return allow(verb.allowed)(require_http_methods(["GET", "POST"])(view))
 
 
 def _done(request: HttpRequest, verb: Verb, row: Case, form: forms.CaseForm) -> Refused | None:

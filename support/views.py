@@ -46,8 +46,8 @@ def found_case(request: HttpRequest, pk: UUID) -> Case:
     return found
 
 
-@require_safe
 @allow(roles.READ_CASES)
+@require_safe
 def cases(request: HttpRequest) -> HttpResponse:
     """Cases one may see: unanswered ones first, then by severity and age."""
     now = timezone.now()
@@ -95,8 +95,8 @@ def _filtered(rows: QuerySet[Case], chosen: dict[str, str], person: Person) -> Q
             return rows.filter(owner=other)
 
 
-@require_safe
 @allow(roles.WRITE_CASES)
+@require_safe
 def choose_tenant(request: HttpRequest) -> HttpResponse:
     """Whose case is to be opened; with one participant there is nothing to choose."""
     everybody = list(tenants().filter(is_office=False).order_by("name"))
@@ -108,8 +108,8 @@ def choose_tenant(request: HttpRequest) -> HttpResponse:
     return render(request, "support/choose.html", {"form": form}, status=400 if form.is_bound else 200)
 
 
-@require_http_methods(["GET", "POST"])
 @allow(roles.WRITE_CASES)
+@require_http_methods(["GET", "POST"])
 def new_case(request: HttpRequest) -> HttpResponse:
     """Open a case at a participant."""
     if request.tenant.is_office:
@@ -139,8 +139,8 @@ def _asked_about(request: HttpRequest) -> dict[str, Any]:
     return {"cluster": asked.get("cluster")}
 
 
-@require_safe
 @allow(roles.READ_CASES)
+@require_safe
 def case(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One case: how it stands, what was written, what was frozen, what happened."""
     return shown(request, found_case(request, pk))

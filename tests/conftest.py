@@ -1,12 +1,14 @@
 """Two tenants, a person per role, a stranger: the world most tests begin with; and the browser and the running tree."""
 
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from tenants.models import Assignment, Cycle, Membership, Participation, Person, Programme, Tenant
 from tenants.wall import roles
@@ -16,6 +18,8 @@ from tests.tree import RunningTree
 
 # Playwright's synchronous interface keeps an event loop in the thread, and Django would refuse the database there.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+# For the same reason Django would take the thread for another one and open a second connection that sees nothing of the test.
+connections._connections = threading.local()
 QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"

@@ -1,0 +1,155 @@
+"""Every page, for staff and for a customer: no barrier that axe can find, nothing to scroll sideways, no word untranslated."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.staticfiles import finders
+from django.db import connection
+
+from tenants.wall import roles
+from tests.examples import Route, page_routes
+from tests.strings import Data, catalogue, pseudo_language, stored, untranslated
+from tests.town import Town, ask, town
+
+__all__ = ["town"]
+
+ENGLISH_ONLY = {"styleguide", "api-docs"}  # for whoever builds pages and programs
+SITE = "http://portal.test"
+PAGES = page_routes()
+WHO = ("programme_manager", "platform_engineer")
+AXE = Axe()
+WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "resultTypes": ["violations"]}
+
+
+def named(route: Route) -> str:
+    return route.name
+
+
+def home(town: Town, route: Route) -> str:
+    return town.world.office.slug if route.of_office else town.world.hoshi.slug
+
+
+def seen_by(route: Route) -> list[str]:
+    """Staff and a customer, as far as the page is theirs; a page of neither is shown to somebody whose it is."""
+    listed = route.view.roles["read"] | route.view.roles["write"]
+    found = [role for role in WHO if role in listed and not (route.of_office and role in roles.CUSTOMER_ROLES)]
+    return found or [sorted(listed)[0]]
+
+
+@pytest.fixture(scope="module")
+def data(town: Town) -> Data:
+    """All data there is, read as the owner, whom no policy binds."""
+    with connection.cursor() as cursor:
+        cursor.execute("set local role cohort_owner")
+        found = Data([*stored(), *catalogue()])
+        cursor.execute("set local role none")
+    return found
+
+
+@pytest.mark.parametrize("route", [route for route in PAGES if route.name not in ENGLISH_ONLY], ids=named)
+def test_no_word_on_a_page_is_out_of_reach_of_a_translation(town: Town, data: Data, route: Route) -> None:
+    address = route.address(home(town, route), town.hoshi)
+    for role in seen_by(route):
+        client = town.client(town.world.person(role))
+        for method in ("GET", "POST"):
+            with pseudo_language():
+                answer = ask(client, method, address)
+            if answer.status_code in (200, 409, 422):
+                html = answer.content.decode()
+                assert html.startswith("<!doctype") and untranslated(html, data) == [], f"{method} {address} as {role}"
+
+
+def test_a_bare_word_in_a_template_would_be_found(data: Data) -> None:
+    html = '<p>⟦Cases⟧</p><p>Hoshi Language Works</p><p title="Bare">3 ⟦open⟧</p><p>Look here</p><img alt="A tree"><svg><title>no</title></svg>'
+    assert untranslated(html, data) == ["<p title>: Bare", "text: Look here", "<img alt>: A tree"]
+
+
+@pytest.mark.parametrize("status", ["403", "404"])
+def test_refusals_are_translated_too(town: Town, data: Data, status: str) -> None:
+    asked = {"403": ("viewer", "/t/hoshi/clusters/request/"), "404": ("viewer", "/t/umi/")}[status]
+    with pseudo_language():
+        answer = ask(town.client(town.world.person(asked[0])), "GET", asked[1])
+    assert answer.status_code == int(status)
+    assert untranslated(answer.content.decode(), data) == []
+
+
+class Window:
+    """A real browser whose requests are answered by the portal in this process, inside the town's transaction."""
+
+    def __init__(self, browser: Any, town: Town) -> None:
+        self.town, self.client = town, town.client(None)
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
+        self.context.route("**/*", self._answer)
+        self.page = self.context.new_page()
+
+    def _answer(self, route: Any) -> None:
+        asked = urlsplit(route.request.url)
+        if asked.path.startswith("/static/"):
+            file = finders.find(asked.path.removeprefix("/static/"))
+            return route.fulfill(path=file) if file else route.fulfill(status=404)
+        answer = ask(self.client, "GET", route.request.url.removeprefix(SITE))
+        if answer.status_code in (302, 303):  # a browser would go there on its own, past us
+            answer = ask(self.client, "GET", answer["Location"])
+        headers = {name: value for name, value in answer.headers.items() if name.lower() != "content-length"}
+        return route.fulfill(status=answer.status_code, headers=headers, body=answer.content)
+
+    def show(self, address: str, role: str, scheme: str, width: int) -> Any:
+        self.client = self.town.client(self.town.world.person(role))
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        self.page.set_viewport_size({"width": width, "height": 900})
+        answer = self.page.goto(SITE + address)
+        assert answer.status == 200, f"{address} as {role}: {answer.status}"
+        return self.page
+
+
+@pytest.fixture(scope="module")
+def window(browser: Any, town: Town) -> Iterator[Window]:
+    made = Window(browser, town)
+    yield made
+    made.context.close()
+
+
+def shown(town: Town, route: Route) -> list[tuple[str, str]]:
+    """(role, address) of each way in which this page is shown to somebody by a plain GET."""
+    address = route.address(home(town, route), town.hoshi)
+    ways = [(role, address) for role in seen_by(route)]
+    found = [(role, at) for role, at in ways if ask(town.client(town.world.person(role)), "GET", at).status_code == 200]
+    assert found, f"{address} is shown to none of {ways}"
+    return found
+
+
+@pytest.mark.chromium
+@pytest.mark.parametrize("route", PAGES, ids=named)
+def test_axe_finds_no_barrier_on_a_page(town: Town, window: Window, route: Route) -> None:
+    for role, address in shown(town, route):
+        for scheme in ("light", "dark"):
+            page = window.show(address, role, scheme, 1280)
+            found = AXE.run(page, options=WCAG).response["violations"]
+            assert found == [], f"{address} as {role}, {scheme}: {told(found)}"
+
+
+def told(violations: list[dict[str, Any]]) -> str:
+    short = [{"rule": one["id"], "at": [(node["html"][:200], node["failureSummary"][:200]) for node in one["nodes"][:3]]} for one in violations]
+    return json.dumps(short, indent=1)
+
+
+@pytest.mark.chromium
+@pytest.mark.parametrize("route", PAGES, ids=named)
+def test_nothing_has_to_be_scrolled_sideways_on_a_phone(town: Town, window: Window, route: Route) -> None:
+    for role, address in shown(town, route):
+        page = window.show(address, role, "light", 360)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 360, f"{address} as {role} is {wide} px wide"
+
+
+@pytest.mark.chromium
+def test_a_barrier_would_be_found(window: Window) -> None:
+    page = window.context.new_page()  # without the portal's own policy, which forbids an inline style
+    page.set_content('<html lang="en"><title>x</title><main><h1>x</h1><p style="color:#ccc">pale</p><input></main></html>')
+    found = {one["id"] for one in AXE.run(page, options=WCAG).response["violations"]}
+    page.close()
+    assert {"color-contrast", "label"} <= found
