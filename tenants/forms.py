@@ -1,6 +1,7 @@
 """Forms of the tenants layer: filters of the history, notes, corrections, and the blocks of the tracking record."""
 
 from datetime import datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -128,6 +129,12 @@ class BlockForm(forms.ModelForm):
     """One block of the record. `version` is the one that was being edited."""
 
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, value in self.initial.items():
+            if isinstance(value, Decimal):
+                self.initial[name] = f"{value.normalize():f}"
 
     def validate_constraints(self) -> None:
         """The database's own rules, without their names."""

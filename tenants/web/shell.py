@@ -10,6 +10,8 @@ from tenants.models import Membership
 from tenants.wall import roles
 
 Nav = list[dict[str, Any]]
+# The last word of an address's name -> the entry of the navigation it lies under.
+SECTIONS = {"cluster": "clusters", "job": "jobs", "case": "cases", "review": "reviews", "item": "reviews"}
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def _mine(request: HttpRequest) -> list[Any]:
 def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
     staff = role in roles.SEES_INTERNAL or role == roles.AUTOMATION
     entries = [
-        ("home", _("Portfolio") if staff else _("Overview"), reverse("portfolio"), "home"),
+        ("portfolio", _("Portfolio") if staff else _("Overview"), reverse("portfolio"), "home"),
         ("clusters", _("Clusters"), reverse("clusters"), "server"),
         ("jobs", _("Jobs"), reverse("jobs"), "job"),
         ("cases", _("Cases"), reverse("cases"), "case"),
@@ -49,4 +51,9 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
             ("status", _("Engine room"), reverse("status"), "pulse"),
         ]
     here = request.resolver_match.url_name if request.resolver_match else ""
-    return [{"label": label, "url": url, "icon": icon, "active": here == name} for name, label, url, icon in entries]
+    return [{"label": label, "url": url, "icon": icon, "active": _active(here, name)} for name, label, url, icon in entries]
+
+
+def _active(here: str, name: str) -> str:
+    """The value of aria-current: the page itself, or the part of the site it belongs to."""
+    return "page" if here == name else "true" if SECTIONS.get(here.split("_")[-1]) == name else ""
