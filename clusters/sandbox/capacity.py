@@ -48,7 +48,9 @@ def check(cloud: Cloud, account: str, region: str, wish: dict[str, Any], count: 
         message = f"The capacity reservation '{name}' does not exist."
         raise AwsError("InvalidCapacityReservationId.NotFound", message, 400)
     if held["type"] != wish["InstanceType"]:
-        message = f"The instance type '{wish['InstanceType']}' does not match that of the capacity reservation '{name}'."
+        message = (
+            f"The instance type '{wish['InstanceType']}' does not match that of the capacity reservation '{name}'."
+        )
         raise AwsError("InvalidParameterValue", message, 400)
     if state(cloud, held) != "active":
         message = f"The capacity reservation '{name}' is {state(cloud, held)}."

@@ -52,7 +52,9 @@ def run_instances(cloud: Cloud, call: Call) -> dict[str, Any]:
         raise AwsError("InvalidParameterValue", message, 400)
     card = _first_card(wish)
     subnet = _subnet(cloud, call, card)
-    fault = cloud.faults.take_for_call(("no_capacity",), call.account, "ec2", "RunInstances", {"type": wish["InstanceType"]})
+    fault = cloud.faults.take_for_call(
+        ("no_capacity",), call.account, "ec2", "RunInstances", {"type": wish["InstanceType"]}
+    )
     if fault and not call.parameters.get("DryRun"):
         message = f"We currently do not have sufficient {wish['InstanceType']} capacity in the Availability Zone you requested."
         raise AwsError("InsufficientInstanceCapacity", fault.message or message, 500)
@@ -138,7 +140,11 @@ def _check_quota(cloud: Cloud, call: Call, instance_type: str, count: int) -> No
     name = bucket(instance_type)
     allowed = quotas.value(cloud, call.account, call.region, "ec2", name)
     present = moto_services.backend("ec2", call.account, call.region).all_instances()
-    used = sum(facts.vcpus(each.instance_type) for each in present if _counts(each.state) and bucket(each.instance_type) == name)
+    used = sum(
+        facts.vcpus(each.instance_type)
+        for each in present
+        if _counts(each.state) and bucket(each.instance_type) == name
+    )
     if used + count * facts.vcpus(instance_type) > allowed:
         message = (
             f"You have requested more vCPU capacity than your current vCPU limit of {allowed:.0f} allows for the instance"

@@ -15,12 +15,15 @@ MOST_EVENTS = 10_000
 
 def groups(cloud: Cloud, account: str, region: str) -> dict[str, Streams]:
     """Every log group and its streams, whoever writes them."""
+    from clusters.sandbox import headnode
     from clusters.sandbox.hyperpod import life as hyperpod
     from clusters.sandbox.slurm import jobs
 
     found: dict[str, Streams] = {}
     for name, group in cloud.store.read(f"logs/{account}/{region}").get("groups", {}).items():
         found[name] = {stream: functools.partial(list, lines) for stream, lines in group["streams"].items()}
+    for cluster in headnode.clusters(cloud, account, region).values():
+        found.setdefault(hyperpod.log_group(cluster.name), {}).update(jobs.streams(cloud, cluster))
     for cluster in hyperpod.clusters(cloud, account, region).values():
         if cluster.jwt_key:
             found.setdefault(hyperpod.log_group(cluster.name), {}).update(jobs.streams(cloud, cluster))

@@ -33,7 +33,9 @@ def _shaped(shape: Any, value: Any) -> Any:
 
 def _template(place: Place, p: dict[str, Any]) -> Made:
     name = p.get("LaunchTemplateName") or place.name(125)
-    wish = shaped("ec2", "CreateLaunchTemplate", {"LaunchTemplateName": name, "LaunchTemplateData": p["LaunchTemplateData"]})
+    wish = shaped(
+        "ec2", "CreateLaunchTemplate", {"LaunchTemplateName": name, "LaunchTemplateData": p["LaunchTemplateData"]}
+    )
     made = place.ask("ec2", "CreateLaunchTemplate", **wish)["LaunchTemplate"]
     return made["LaunchTemplateId"], _versions(made)
 
@@ -108,7 +110,9 @@ def _condition(place: Place, p: dict[str, Any]) -> Made:
 
     trouble = headnode.trouble(place)
     if trouble:
-        raise AwsError("NotStabilized", f"WaitCondition received failed message: '{trouble}' for uniqueId: head-node", 400)
+        raise AwsError(
+            "NotStabilized", f"WaitCondition received failed message: '{trouble}' for uniqueId: head-node", 400
+        )
     return f"{place.stack_id}/{place.logical}", {"Data": "{}"}
 
 

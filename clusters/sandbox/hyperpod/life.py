@@ -69,15 +69,15 @@ def catch_up(cloud: Cloud, account: str, region: str) -> None:
     for cluster in list(found.values()):
         if cluster.gone(now):
             cloud.store.change(name)
-            _take_back(cloud, cluster)
+            take_back(cloud, cluster)
             del found[cluster.name]
         elif not cluster.on_eks and cluster.announced_at != cloud.address and cluster.status(now) == "InService":
             # Also when the cloud was started again at another address.
             cloud.store.change(name)
-            _announce(cloud, cluster)
+            announce(cloud, cluster)
 
 
-def _announce(cloud: Cloud, cluster: Cluster) -> None:
+def announce(cloud: Cloud, cluster: Cluster) -> None:
     """What the lifecycle script on the controller leaves in the account: first the key, then the address."""
     cluster.announced_at = cloud.address
     cluster.jwt_key = cluster.jwt_key or secrets.token_bytes(32)
@@ -99,7 +99,7 @@ def _announce(cloud: Cloud, cluster: Cluster) -> None:
               Value=json.dumps(told), Overwrite=True)  # fmt: skip
 
 
-def _take_back(cloud: Cloud, cluster: Cluster) -> None:
+def take_back(cloud: Cloud, cluster: Cluster) -> None:
     """A cluster that is gone is not reached any more; what it left behind would point at nothing."""
     if not cluster.jwt_key:
         return

@@ -6,8 +6,8 @@ from typing import Any
 
 from clusters.sandbox import facts
 from clusters.sandbox.cloud import Cloud
-from clusters.sandbox.hyperpod import life
 from clusters.sandbox.hyperpod.model import Cluster, Node
+from clusters.sandbox.slurm import places
 from clusters.sandbox.slurm.script import Plan, plan
 
 NEVER = float("inf")
@@ -98,7 +98,7 @@ def catch_up(cloud: Cloud, account: str, region: str) -> None:
     queues: dict[str, Queue] = cloud.store.read(shelf_of(account, region))
     if not queues:
         return
-    present = life.clusters(cloud, account, region)
+    present = places.clusters(cloud, account, region)
     for name, queue in list(queues.items()):
         cluster = present.get(name)
         if cluster is not None and cluster.id == queue.cluster_id and any(j.state in LIVE for j in queue.jobs.values()):

@@ -15,7 +15,7 @@ from clusters.sandbox.errors import NoAnswer
 from clusters.sandbox.hyperpod import life
 from clusters.sandbox.hyperpod.model import Cluster
 from clusters.sandbox.services import Call
-from clusters.sandbox.slurm import jobs, shapes
+from clusters.sandbox.slurm import jobs, places, shapes
 from clusters.sandbox.slurm.jobs import NEVER, Job, Queue
 from clusters.sandbox.wire import Answer
 
@@ -53,7 +53,7 @@ def answer(cloud: Cloud, method: str, path: str, query: str, headers: dict[str, 
     with cloud.lock:
         call.now = cloud.now()
         cloud.catch_up(account, region)
-        cluster = life.clusters(cloud, account, region).get(name)
+        cluster = places.clusters(cloud, account, region).get(name)
         silent = cloud.faults.take_for_call(("no_answer",), account, "slurm", call.operation, call.parameters)
         # Nothing listens before the controller runs; where a cluster is gone, nothing listens either.
         if silent or cluster is None or not cluster.jwt_key or cluster.status(call.now) == "Deleting":
