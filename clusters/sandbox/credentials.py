@@ -6,6 +6,7 @@ import re
 import secrets
 import string
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
 from moto.core.request import Request
@@ -110,7 +111,15 @@ def check(store: Store, request: Request, signed: Signature, service: str, calle
                        "SignatureDoesNotMatch", message, 403)  # fmt: skip
     if who.expires and who.expires < callers_now:
         raise expired(service)
+    if signed.presigned and _ended(request, callers_now):
+        raise AwsError("AccessDenied", "Request has expired", 403)
     return who
+
+
+def _ended(request: Request, callers_now: float) -> bool:
+    """A presigned address is good for as many seconds as it says."""
+    made = datetime.strptime(request.args.get("X-Amz-Date", ""), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    return made.timestamp() + int(request.args.get("X-Amz-Expires", "0")) < callers_now
 
 
 def expired(service: str) -> AwsError:

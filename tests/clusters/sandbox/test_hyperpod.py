@@ -402,3 +402,15 @@ def test_a_training_plan_is_good_in_its_own_zone_only(planned: Account) -> None:
     }
     with pytest.raises(ClientError, match="is in apne1-az4"):
         planned("sagemaker").create_cluster(**request)
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "zones"), [("ml.p5.48xlarge", 2), ("ml.p5en.48xlarge", 1), ("ml.trn1.32xlarge", 0)]
+)
+def test_plans_are_offered_where_the_type_is(shared: Account, instance_type: str, zones: int) -> None:
+    said = shared("sagemaker").search_training_plan_offerings(
+        InstanceType=instance_type, InstanceCount=4, DurationHours=48, TargetResources=["hyperpod-cluster"]
+    )
+    offered = [one["ReservedCapacityOfferings"][0] for one in said["TrainingPlanOfferings"]]
+    assert len({one["AvailabilityZone"] for one in offered}) == len(offered) == zones
+    assert all(one["EndTime"] > one["StartTime"] for one in offered)

@@ -1,11 +1,13 @@
 """Who is let in, for how long, and what everybody else hears."""
 
 import json
+import urllib.request
 
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.clusters.sandbox.driver import HUB, ROLE, Account, Process
+from tests.clusters.sandbox.driver import HUB, ROLE, SESSION, Account, Process
 
 
 def code(refused: "pytest.ExceptionInfo[ClientError]") -> str:
@@ -174,3 +176,41 @@ def test_a_call_that_is_not_played_is_an_error_and_no_page(
         getattr(account(service), operation)(**wish)
     assert code(refused) == "NotImplemented"
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+
+
+def test_a_presigned_address_is_good_for_its_time_and_for_nothing_else(own_cloud: Process) -> None:
+    account = Account(own_cloud, "000000000001").open_for_the_hub()
+    bucket = account("s3")
+    bucket.create_bucket(Bucket="files", CreateBucketConfiguration={"LocationConstraint": account.region})
+    bucket.put_object(Bucket="files", Key="a b/c", Body=b"read me")
+    wish = {"Params": {"Bucket": "files", "Key": "a b/c"}, "ExpiresIn": 60}
+    key, secret, token = account.keys
+    signer = SESSION.client(  # without this setting the library signs addresses in the oldest way
+        "s3", region_name=account.region, endpoint_url=own_cloud.url, config=Config(signature_version="s3v4"),
+        aws_access_key_id=key, aws_secret_access_key=secret, aws_session_token=token,
+    )  # fmt: skip
+    address = signer.generate_presigned_url("get_object", **wish)
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        assert answer.read() == b"read me"
+    for changed in (address.replace("/c?", "/d?"), address.replace("X-Amz-Expires=60", "X-Amz-Expires=6000")):
+        with pytest.raises(OSError, match="403"):
+            urllib.request.urlopen(changed, timeout=10)
+    own_cloud.advance(0, age_sessions=61)
+    with pytest.raises(OSError, match="403"):
+        urllib.request.urlopen(address, timeout=10)
+
+
+def test_a_bucket_that_denies_all_but_tls_is_open_to_its_account(account: Account) -> None:
+    name = f"tls-{account.id}"
+    deny = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [f"arn:aws:s3:::{name}", f"arn:aws:s3:::{name}/*"],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    bucket = account("s3")
+    bucket.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": account.region})
+    bucket.put_bucket_policy(Bucket=name, Policy=json.dumps({"Version": "2012-10-17", "Statement": [deny]}))
+    bucket.put_object(Bucket=name, Key="k", Body=b"in")
+    assert bucket.get_object(Bucket=name, Key="k")["Body"].read() == b"in"

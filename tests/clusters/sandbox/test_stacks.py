@@ -325,6 +325,39 @@ def test_what_is_to_be_retained_outlives_its_stack(account: Account, policy: str
     assert bool(account("ssm").get_parameters(Names=["/kept"])["Parameters"]) is stays
 
 
+@pytest.mark.parametrize(("policy", "stays"), [("Retain", True), ("RetainExceptOnCreate", False)])
+def test_what_a_failed_creation_leaves_depends_on_the_policy(account: Account, policy: str, stays: bool) -> None:
+    parameter = {"Name": "/kept", "Type": "String", "Value": "1"}
+    kept = {"Type": "AWS::SSM::Parameter", "DeletionPolicy": policy, "Properties": parameter}
+    account.cloud.fault("resource_fails", service="cloudformation", account=account.id, match="Log")
+    account.stack("one", with_resources(Kept=kept, Log={**LOG, "DependsOn": "Kept"}))
+    account.cloud.advance(60)
+    assert account.stack_status("one") == "ROLLBACK_COMPLETE"
+    assert bool(account("ssm").get_parameters(Names=["/kept"])["Parameters"]) is stays
+
+
+def test_a_changed_name_means_a_new_resource_and_the_old_one_goes(account: Account) -> None:
+    def named(name: str) -> dict[str, Any]:
+        return with_resources(Log={**LOG, "Properties": {"LogGroupName": name}})
+
+    account.stack("one", named("/old"))
+    account.cloud.advance(30)
+    account("cloudformation").update_stack(StackName="one", TemplateBody=json.dumps(named("/new")))
+    account.cloud.advance(60)
+    assert account.stack_status("one") == "UPDATE_COMPLETE"
+    assert [group["logGroupName"] for group in account("logs").describe_log_groups()["logGroups"]] == ["/new"]
+
+
+def test_one_stack_uses_what_another_exports(account: Account) -> None:
+    account.stack("giver", {**with_resources(Log=LOG), "Outputs": {"X": {"Value": "42", "Export": {"Name": "answer"}}}})
+    account.cloud.advance(30)
+    parameter = {"Name": "/answer", "Type": "String", "Value": {"Fn::ImportValue": "answer"}}
+    account.stack("taker", with_resources(P={"Type": "AWS::SSM::Parameter", "Properties": parameter}))
+    account.cloud.advance(30)
+    assert account("ssm").get_parameter(Name="/answer")["Parameter"]["Value"] == "42"
+    assert [one["Name"] for one in account("cloudformation").list_exports()["Exports"]] == ["answer"]
+
+
 def test_a_protected_stack_is_not_deleted(account: Account) -> None:
     account.stack("one", with_resources(Log=LOG), EnableTerminationProtection=True)
     with pytest.raises(ClientError, match="TerminationProtection"):
