@@ -33,7 +33,22 @@ TOPICS: Mapping[str, str] = {
     "job.timed_out": "job",
 }
 CAPACITY_SUBJECTS = ("quota", "service_quota", "reservation")
-ORDER = ("new", "reopened", "resolved", "state", "severity", "owner", "due", "still", "record", "capacity", "cluster", "node", "job", "nothing")
+ORDER = (
+    "new",
+    "reopened",
+    "resolved",
+    "state",
+    "severity",
+    "owner",
+    "due",
+    "still",
+    "record",
+    "capacity",
+    "cluster",
+    "node",
+    "job",
+    "nothing",
+)
 
 
 @dataclass(frozen=True)
@@ -181,4 +196,6 @@ def _group(topic: str, thing: str, rows: list[Told]) -> Line:
     fields = facts.get("fields")
     now = ", ".join(str(one) for one in fields) if isinstance(fields, list) else str(facts.get("why", "") or "")
     subject = "cluster" if topic == "node" else newest.subject
-    return Line(topic, newest.tenant, subject, thing, str(name), newest.kind, now[:200], many, newest.id, newest.at.isoformat())
+    return Line(
+        topic, newest.tenant, subject, thing, str(name), newest.kind, now[:200], many, newest.id, newest.at.isoformat()
+    )

@@ -67,9 +67,7 @@ def record_decision(
                 recorded_by=by,
             )
             told = {"number": number, "text": text, "case": row.case.number if row.case else "", **facts}
-            timeline.record(
-                states.DECIDED, about=row, by=by, at=at, audience=audience, action_id=action, **told
-            )
+            timeline.record(states.DECIDED, about=row, by=by, at=at, audience=audience, action_id=action, **told)
         made.append(row)
     return made
 
@@ -129,13 +127,26 @@ def give_action_item(
             decision=_of(tenant, decision),
             review_id=review.pk if review else None,
         )
-        told = {"number": number, "text": text, "owner": str(owner.pk), "owner_name": str(owner), "due": due.isoformat()}
+        told = {
+            "number": number,
+            "text": text,
+            "owner": str(owner.pk),
+            "owner_name": str(owner),
+            "due": due.isoformat(),
+        }
         timeline.record(states.GIVEN, about=item, by=by, at=at, audience=audience, **told, **facts)
     return item
 
 
 def move_due(
-    *, item: ActionItem, due: date, why: str, by: str, version: int | None = None, at: datetime | None = None, **facts: Any
+    *,
+    item: ActionItem,
+    due: date,
+    why: str,
+    by: str,
+    version: int | None = None,
+    at: datetime | None = None,
+    **facts: Any,
 ) -> ActionItem:
     """Another date, with the reason: no date moves in silence."""
     why = text_of(why, _("why the date moves"), 300, "why")
@@ -180,7 +191,9 @@ def end_action_item(
     return item
 
 
-def reopen_action_item(*, item: ActionItem, why: str, by: str, version: int | None = None, at: datetime | None = None) -> ActionItem:
+def reopen_action_item(
+    *, item: ActionItem, why: str, by: str, version: int | None = None, at: datetime | None = None
+) -> ActionItem:
     """It was not done after all."""
     why = text_of(why, _("why"), 300, "why")
     with acting_for(item.tenant_id, staff=True):
@@ -219,7 +232,9 @@ def _hold(item: ActionItem, version: int | None, **typed: Any) -> None:
 def _refuse_ended(item: ActionItem) -> None:
     if item.state != "open":
         raise Refused(
-            "action_item_ended", _("%(number)s is %(state)s.") % {"number": item.number, "state": item.state}, state=item.state
+            "action_item_ended",
+            _("%(number)s is %(state)s.") % {"number": item.number, "state": item.state},
+            state=item.state,
         )
 
 

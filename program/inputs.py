@@ -70,7 +70,9 @@ def others(window: Window) -> list[Told]:
     columns = ("id", "tenant_id", "kind", "subject", "subject_id", "cluster", "occurred_at", "facts")
     return [
         Told(pk, window.slugs[tenant], kind, subject, str(thing), str(cluster or ""), at, facts)
-        for pk, tenant, kind, subject, thing, cluster, at, facts in rows.values_list(*columns).iterator(chunk_size=CHUNK)
+        for pk, tenant, kind, subject, thing, cluster, at, facts in rows.values_list(*columns).iterator(
+            chunk_size=CHUNK
+        )
     ]
 
 
@@ -138,10 +140,19 @@ def _decisions_awaited(window: Window, cases: list[CaseThen]) -> list[dict[str, 
     ]
     kinds = ("cluster.requested", "cluster.approved", "cluster.deleted")
     waiting: dict[Any, dict[str, Any]] = {}
-    rows = Entry.objects.filter(window.until(), tenant__in=list(window.slugs), kind__in=kinds).order_by("occurred_at", "id")
-    for thing, tenant, kind, facts in rows.values_list("subject_id", "tenant_id", "kind", "facts").iterator(chunk_size=CHUNK):
+    rows = Entry.objects.filter(window.until(), tenant__in=list(window.slugs), kind__in=kinds).order_by(
+        "occurred_at", "id"
+    )
+    for thing, tenant, kind, facts in rows.values_list("subject_id", "tenant_id", "kind", "facts").iterator(
+        chunk_size=CHUNK
+    ):
         if kind == "cluster.requested":
-            waiting[thing] = {"tenant": window.slugs[tenant], "what": "cluster", "id": str(thing), "name": facts.get("name", "")}
+            waiting[thing] = {
+                "tenant": window.slugs[tenant],
+                "what": "cluster",
+                "id": str(thing),
+                "name": facts.get("name", ""),
+            }
         else:
             waiting.pop(thing, None)
     return [*found, *list(waiting.values())[:MOST]]
@@ -151,11 +162,19 @@ def _events(window: Window, cases: list[CaseThen]) -> dict[str, Any]:
     """Alarms of nodes and the provider since the last cut-off, counted, and what is scheduled."""
     reported = [name for name in timeline.KINDS if name.startswith(("health.", "provider."))]
     rows = Entry.objects.filter(window.new(), tenant__in=list(window.slugs), kind__in=[*ALARMS, *reported])
-    counts = Counter((window.slugs[tenant], kind) for tenant, kind in rows.values_list("tenant_id", "kind").iterator(chunk_size=CHUNK))
+    counts = Counter(
+        (window.slugs[tenant], kind)
+        for tenant, kind in rows.values_list("tenant_id", "kind").iterator(chunk_size=CHUNK)
+    )
     return {
         "counted": [{"tenant": slug, "kind": kind, "count": n} for (slug, kind), n in sorted(counts.items())],
         "scheduled": [
-            {"tenant": then.tenant, "case": then.case, "name": f"{then.number} {then.title}", "due": then.due.isoformat() if then.due else None}
+            {
+                "tenant": then.tenant,
+                "case": then.case,
+                "name": f"{then.number} {then.title}",
+                "due": then.due.isoformat() if then.due else None,
+            }
             for then in cases
             if then.state == "scheduled"
         ],
@@ -164,19 +183,36 @@ def _events(window: Window, cases: list[CaseThen]) -> dict[str, Any]:
 
 def _capacity(window: Window) -> dict[str, Any]:
     """Reservations that end within four weeks, and what was changed of quotas."""
-    ending = Reservation.objects.filter(tenant__in=list(window.slugs), ends_at__gt=window.cutoff, ends_at__lte=window.cutoff + AHEAD)
+    ending = Reservation.objects.filter(
+        tenant__in=list(window.slugs), ends_at__gt=window.cutoff, ends_at__lte=window.cutoff + AHEAD
+    )
     columns = ("tenant_id", "external_id", "kind", "instance_type", "count", "region", "ends_at")
     changed = Entry.objects.filter(
-        window.new(), tenant__in=list(window.slugs), subject="quota", kind__in=(RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED)
+        window.new(),
+        tenant__in=list(window.slugs),
+        subject="quota",
+        kind__in=(RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED),
     )
     return {
         "reservations_ending": [
-            {"tenant": window.slugs[tenant], "name": name, "kind": kind, "instance_type": typ, "count": n, "region": region, "ends_at": at.isoformat()}
-            for tenant, name, kind, typ, n, region, at in ending.order_by("ends_at", "external_id").values_list(*columns)[:MOST]
+            {
+                "tenant": window.slugs[tenant],
+                "name": name,
+                "kind": kind,
+                "instance_type": typ,
+                "count": n,
+                "region": region,
+                "ends_at": at.isoformat(),
+            }
+            for tenant, name, kind, typ, n, region, at in ending.order_by("ends_at", "external_id").values_list(
+                *columns
+            )[:MOST]
         ],
         "quotas_changed": [
             {"tenant": window.slugs[tenant], "entry": pk, "what": facts.get("what", "")}
-            for pk, tenant, facts in changed.order_by("occurred_at", "id").values_list("id", "tenant_id", "facts")[:MOST]
+            for pk, tenant, facts in changed.order_by("occurred_at", "id").values_list("id", "tenant_id", "facts")[
+                :MOST
+            ]
         ],
     }
 
@@ -188,7 +224,10 @@ def _usage(window: Window) -> dict[str, Any]:
     for tenant, cluster, kind in rows.values_list("tenant_id", "cluster", "kind").iterator(chunk_size=CHUNK):
         counts[window.slugs[tenant], str(cluster or ""), kind.partition(".")[2]] += 1
     return {
-        "jobs": [{"tenant": slug, "cluster": cluster, "ended": word, "count": n} for (slug, cluster, word), n in sorted(counts.items())],
+        "jobs": [
+            {"tenant": slug, "cluster": cluster, "ended": word, "count": n}
+            for (slug, cluster, word), n in sorted(counts.items())
+        ],
         "hours": [],
         "checkpoints_late": [],
     }

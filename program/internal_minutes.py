@@ -10,6 +10,7 @@ from program import states
 from program.meeting import in_order
 from program.minutes import action_line, decision_line, head, item_lines, moment_words, notes_since, seal_lines
 from program.models import ActionItem, Decision, Review, ReviewItem
+from support import clocks
 from support.models import Case
 from support.states import OPEN
 from tenants.models import Tenant
@@ -22,7 +23,7 @@ def internal_minutes(review: Review) -> str:
         rows = ReviewItem.objects.filter(review_id=review.pk).select_related("case", "owner", "tenant")
         items = in_order(rows)
         notes = notes_since(review, [item.case_id for item in items])
-        parts = [head(review, _("The programme office. Internal."), len(items)), _numbers(review)]
+        parts = [head(review, _("the programme office (internal)"), len(items)), _numbers(review)]
         parts += _groups(items, notes)
         parts += [_resolved(review), _capacity(review), _lessons(), _decisions(review), _actions(review)]
         names = dict(Tenant.objects.values_list("slug", "name"))
@@ -41,7 +42,10 @@ def _numbers(review: Review) -> str:
     ]
     bands = review.snapshot.get("bands", {})
     if bands:
-        lines.append(_("By age in days: %(bands)s") % {"bands": ", ".join(f"{label}: {n}" for label, n in bands.items())})
+        lines.append(
+            _("By age in days: %(bands)s")
+            % {"bands": ", ".join(f"{label}: {bands.get(label, 0)}" for _least, label in clocks.BANDS)}
+        )
     return "\n".join(lines)
 
 
@@ -52,7 +56,9 @@ def _groups(items: list[ReviewItem], notes: dict[Any, list[str]]) -> list[str]:
         if not group:
             continue
         parts.append(f"{str(label).capitalize()} ({len(group)})")
-        parts += ["\n".join([*item_lines(item, whose=item.tenant.name), *notes.get(item.case_id, [])]) for item in group]
+        parts += [
+            "\n".join([*item_lines(item, whose=item.tenant.name), *notes.get(item.case_id, [])]) for item in group
+        ]
     return parts
 
 
@@ -62,7 +68,11 @@ def _resolved(review: Review) -> str:
         return ""
     lines = [
         _("%(tenant)s %(number)s %(title)s: %(cause)s, %(hours)s instance hours lost")
-        % {**{name: row[name] for name in ("tenant", "number", "title")}, "cause": row["cause"] or "–", "hours": row["lost_hours"] or 0}
+        % {
+            **{name: row[name] for name in ("tenant", "number", "title")},
+            "cause": row["cause"] or "–",
+            "hours": row["lost_hours"] or 0,
+        }
         for row in rows
     ]
     return "\n".join([_("Resolved since the last review"), *lines])
@@ -70,7 +80,10 @@ def _resolved(review: Review) -> str:
 
 def _capacity(review: Review) -> str:
     ending = review.snapshot.get("inputs", {}).get("capacity", {}).get("reservations_ending", [])
-    lines = [f"{row['tenant']} {row['name']}: {row['count']} × {row['instance_type']}, {row['ends_at'][:10]}" for row in ending]
+    lines = [
+        f"{row['tenant']} {row['name']}: {row['count']} × {row['instance_type']}, {row['ends_at'][:10]}"
+        for row in ending
+    ]
     return "\n".join([_("Reservations that end within four weeks"), *lines]) if lines else ""
 
 
@@ -85,7 +98,11 @@ def _lessons() -> str:
 
 
 def _decisions(review: Review) -> str:
-    rows = Decision.objects.filter(review_id=review.pk).select_related("decided_by", "tenant").order_by("number", "tenant__name")
+    rows = (
+        Decision.objects.filter(review_id=review.pk)
+        .select_related("decided_by", "tenant")
+        .order_by("number", "tenant__name")
+    )
     lines = [decision_line(row) for row in {row.number: row for row in rows}.values()]
     return "\n".join([_("Decisions"), *lines]) if lines else ""
 

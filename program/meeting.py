@@ -46,10 +46,13 @@ def add_late_item(*, review: Review, case: Case, by: str) -> ReviewItem:
         if case.opened_at <= review.cutoff_at:
             raise Refused(
                 "not_late",
-                _("%(number)s was opened before the cut-off; it is on the agenda or was ended by then.") % {"number": case.number},
+                _("%(number)s was opened before the cut-off; it is on the agenda or was ended by then.")
+                % {"number": case.number},
             )
         if case.state in ENDED:
-            raise Refused("case_ended", _("%(number)s is resolved. Reopen it first.") % {"number": case.number}, state=case.state)
+            raise Refused(
+                "case_ended", _("%(number)s is resolved. Reopen it first.") % {"number": case.number}, state=case.state
+            )
         if ReviewItem.objects.filter(review_id=review.pk, case=case).exists():
             raise Refused("on_agenda", _("%(number)s is on the agenda already.") % {"number": case.number})
         at = moment(None)
@@ -117,7 +120,9 @@ def accept_as_block(*, review: Review, by: str, items: Iterable[ReviewItem] | No
     _refuse_published(review)
     if items is None:
         with reading_everyone():
-            rows = ReviewItem.objects.filter(review_id=review.pk, agenda_group="rest", accepted_as_block=False, discussed_at=None)
+            rows = ReviewItem.objects.filter(
+                review_id=review.pk, agenda_group="rest", accepted_as_block=False, discussed_at=None
+            )
             items = list(rows)
     found = list(items)
     flagged = [item for item in found if item.agenda_group != "rest"]

@@ -74,7 +74,9 @@ def notes_since(review: Review, cases: list[Any]) -> dict[Any, list[str]]:
     found: dict[Any, list[str]] = {}
     for note in written:
         text = note.text if len(note.text) <= LONGEST_NOTE else f"{note.text[:LONGEST_NOTE]}…"
-        found.setdefault(note.case_id, []).append(f"  {moment_words(note.at)} {names.get(note.author, note.author)}: {text}")
+        found.setdefault(note.case_id, []).append(
+            f"  {moment_words(note.at)} {names.get(note.author, note.author)}: {text}"
+        )
     return found
 
 

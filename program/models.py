@@ -167,7 +167,9 @@ class Decision(TenantOwned):
         constraints = [
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "number"], name="decision_number"),
-            models.CheckConstraint(condition=models.Q(audience__in=["shared", "internal"]), name="decision_audience_known"),
+            models.CheckConstraint(
+                condition=models.Q(audience__in=["shared", "internal"]), name="decision_audience_known"
+            ),
         ]
         indexes = [models.Index(fields=["tenant", "-decided_on", "-id"], name="decision_newest")]
 
@@ -209,8 +211,12 @@ class ActionItem(TenantOwned):
         constraints = [
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "number"], name="action_item_number"),
-            models.CheckConstraint(condition=models.Q(audience__in=["shared", "internal"]), name="action_item_audience_known"),
-            models.CheckConstraint(condition=models.Q(kind__in=["prevent", "detect", "mitigate", "inform"]), name="action_item_kind_known"),
+            models.CheckConstraint(
+                condition=models.Q(audience__in=["shared", "internal"]), name="action_item_audience_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["prevent", "detect", "mitigate", "inform"]), name="action_item_kind_known"
+            ),
             checked("action_item", states.ACTION_ITEM),
         ]
         indexes = [models.Index(fields=["tenant", "state", "due", "id"], name="action_item_due")]
@@ -297,7 +303,9 @@ class LaunchCluster(TenantOwned):
         constraints = [
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "launch_id", "name"], name="launch_cluster_once"),
-            models.CheckConstraint(condition=models.Q(verdict__in=["open", "go", "no_go"]), name="launch_cluster_verdict_known"),
+            models.CheckConstraint(
+                condition=models.Q(verdict__in=["open", "go", "no_go"]), name="launch_cluster_verdict_known"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -37,12 +37,19 @@ AGENDA_GROUPS = [
 ]
 
 REVIEW_FROZEN = kind(
-    "review.frozen", _("{actor} froze review {number} as of {cutoff}: {open_now} open"), audience="internal", icon="snowflake"
+    "review.frozen",
+    _("{actor} froze review {number} as of {cutoff}: {open_now} open"),
+    audience="internal",
+    icon="snowflake",
 )
 kind("review.in_session", _("{actor} opened the session of review {number}"), audience="internal", icon="users")
 kind("review.published", _("{actor} published review {number}"), icon="clipboard-check")
 kind("review.locked", _("{actor} locked review {number}"), audience="internal", icon="lock")
-ITEM_SETTLED = kind("review.item_settled", _("{actor} settled {case} in review {number}: {next_step} (by {due})"), icon="clipboard-check")
+ITEM_SETTLED = kind(
+    "review.item_settled",
+    _("{actor} settled {case} in review {number}: {next_step} (by {due})"),
+    icon="clipboard-check",
+)
 MINUTES_PUBLISHED = kind("minutes.published", _("The minutes of review {number} are out"), icon="clipboard-check")
 
 DECIDED = kind("decision.recorded", _("{actor} recorded the decision {number}: {text}"), icon="check")
@@ -52,7 +59,9 @@ kind("action_item.done", _("{actor} reported {number} as done"), icon="circle-ch
 kind("action_item.dropped", _("{actor} dropped {number}: {why}"), icon="trash")
 kind("action_item.open", _("{actor} took up {number} again: {why}"), icon="refresh")
 
-ITEM_LATE = kind("review.item_added", _("{actor} added {case} to the agenda of review {number} after its cut-off"), icon="plus")
+ITEM_LATE = kind(
+    "review.item_added", _("{actor} added {case} to the agenda of review {number} after its cut-off"), icon="plus"
+)
 ITEM_BLOCK = kind("review.item_accepted", _("Review {number} accepted {case} as it stands"), icon="clipboard-check")
 ITEM_OUTCOME = kind("review.item_outcome", _("Review {number} on {case}: {outcome}"), icon="clipboard-check")
 MINUTES_EDITED = kind("minutes.edited", _("{actor} edited the minutes of review {number}"), icon="pencil")
@@ -63,9 +72,24 @@ kind("launch.planned", _("{actor} planned the launch {name} on {day}"), audience
 kind("launch.running", _("{actor} started the launch {name}"), audience="internal", icon="player-play")
 kind("launch.stopped", _("{actor} stopped the launch {name}: {why}"), audience="internal", icon="player-stop")
 kind("launch.done", _("{actor} ended the launch {name}"), audience="internal", icon="circle-check")
-kind("launch_wave.started", _("{actor} started wave {wave} of {name}: {count} clusters"), audience="internal", icon="player-play")
-LAUNCH_PLANNED = kind("launch_cluster.planned", _("{name} is planned for the launch on {day}, wave {wave}: {planned} × {type}"), icon="flag")
+kind(
+    "launch_wave.started",
+    _("{actor} started wave {wave} of {name}: {count} clusters"),
+    audience="internal",
+    icon="player-play",
+)
+LAUNCH_PLANNED = kind(
+    "launch_cluster.planned",
+    _("{name} is planned for the launch on {day}, wave {wave}: {planned} × {type}"),
+    icon="flag",
+)
 LAUNCH_CHECKED = kind("launch_cluster.checked", _("{name} was checked for the launch: {result}"), icon="shield-check")
 LAUNCH_VERDICT = kind("launch_cluster.verdict", _("{actor} on {name} for the launch: {verdict} {why}"), icon="flag")
-LAUNCH_STARTED = kind("launch_cluster.started", _("{actor} started {name} in wave {wave} of the launch"), icon="player-play")
-IN_SERVICE = kind("launch.in_service", _("{count} × {instance_type} of {cluster_name} came into service in {region}"), icon="circle-check")
+LAUNCH_STARTED = kind(
+    "launch_cluster.started", _("{actor} started {name} in wave {wave} of the launch"), icon="player-play"
+)
+IN_SERVICE = kind(
+    "launch.in_service",
+    _("{count} × {instance_type} of {cluster_name} came into service in {region}"),
+    icon="circle-check",
+)
