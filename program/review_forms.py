@@ -1,6 +1,6 @@
 """Forms of the weekly review: which moment to freeze, and what the meeting settles about one item."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,9 +11,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from program.figures import THIRD_TIME
 from program.models import ReviewItem
 from support import clocks
 from support.forms import OwnerField
+from support.showing import span
 from tenants.history.seals import settled_until
 from tenants.models import Cycle
 
@@ -52,11 +54,12 @@ class FreezeForm(forms.Form):
         self.now = now
         zone = cycles[0].programme.timezone
         cutoff = last_cutoff(cycles[0], now)
+        margin = span(timedelta(seconds=settings.SETTLE_SECONDS))
         self.fields["cycle"].choices = [(pk, f"{cycle.programme.code} {cycle.name}") for pk, cycle in self.cycles.items()]
         self.fields["which"].choices = [
-            (REGULAR, _("the last regular cut-off, %(moment)s (%(zone)s)") % {"moment": shown(cutoff, zone), "zone": zone}),
-            (EXTRA, _("now, less the %(seconds)s seconds in which entries may still arrive") % {"seconds": settings.SETTLE_SECONDS}),
-            (OTHER, _("another past moment")),
+            (REGULAR, _("The last regular cut-off, %(moment)s (%(zone)s)") % {"moment": shown(cutoff, zone), "zone": zone}),
+            (EXTRA, _("Now, less the %(margin)s in which entries may still arrive") % {"margin": margin}),
+            (OTHER, _("Another past moment")),
         ]
         self.fields["moment"].zone = zone
         self.fields["moment"].help_text = _("In the programme's time zone, %(zone)s.") % {"zone": zone}
@@ -85,15 +88,12 @@ def shown(moment: datetime, zone: str) -> str:
 
 
 class SettleForm(forms.Form):
-    """Owner, next step and date of one item; the action says which of them is missing."""
+    """Owner, next step and date of one item, and at the third time why it is here again."""
 
-    owner = OwnerField(label=gettext_lazy("Owner"), required=False)
-    due = forms.DateField(
-        label=gettext_lazy("By"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
-    )
-    next_step = forms.CharField(
-        label=gettext_lazy("Next step"), max_length=300, required=False, help_text=gettext_lazy("Begin with a verb.")
-    )
+    owner = OwnerField(label=gettext_lazy("Owner"))
+    due = forms.DateField(label=gettext_lazy("By"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"))
+    next_step = forms.CharField(label=gettext_lazy("Next step"), max_length=300, help_text=gettext_lazy("Begin with a verb."))
+    reason = forms.CharField(label=gettext_lazy("Why it is here again"), max_length=300)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, item: ReviewItem, owners: list[Any], **kwargs: Any) -> None:
@@ -102,13 +102,14 @@ class SettleForm(forms.Form):
             "owner": item.owner_id,
             "due": item.next_step_due,
             "next_step": item.next_step,
+            "reason": item.times_reason,
             "version": item.version,
         }
         super().__init__(*args, **kwargs)
         self.item_pk = item.pk
         self.fields["owner"].choices = owners
-        # All three are asked for, and none is optional: a word beside each would say otherwise.
-        self.use_required_attribute = False
+        if item.times_on_agenda < THIRD_TIME:
+            del self.fields["reason"]
 
     def keep_with(self, version: int) -> None:
         """Keep what was typed, but for the newest version: the person has now seen it."""

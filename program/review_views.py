@@ -1,6 +1,7 @@
 """Pages of the weekly review. Reading reads everyone and cannot write; what is written goes to the office's own addresses."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from program import queries, reviews, states
+from program.figures import THIRD_TIME
+from program.meeting import in_order
 from program.models import Minutes, Review, ReviewItem
 from program.review_forms import FreezeForm, SettleForm
 from support.forms import owners_of
@@ -28,7 +31,6 @@ from tenants.web.attempt import attempt, see_other
 from tenants.web.problems import Refused, Stale
 
 READ_REVIEWS = roles.STAFF - {roles.AUTOMATION}
-OPEN_REVIEW = ("draft", "in_session")
 TONES = {"worst": "bad", "unattended": "bad", "new": "warn", "third_time": "warn", "overage": "warn", "decision": "warn"}
 
 
@@ -101,21 +103,21 @@ def _found(pk: UUID) -> Review:
 
 def _shown(request: HttpRequest, row: Review, form: SettleForm | None = None, refused: Any = None, status: int = 200) -> HttpResponse:
     """The page of a review; `form` is the one of an item that could not be settled."""
-    items = queries.review_items(row)
+    items = in_order(queries.review_items(row))
     owners = owners_of({item.tenant for item in items}) if items else {}
-    may_settle = row.state in OPEN_REVIEW and request.role in roles.REVIEW
+    may_settle = row.state in states.OPEN_REVIEW and request.role in roles.REVIEW
     told = [_told(item, owners, form) for item in items]
     first = next((one for one in told if one["missing"] and one["item"].agenda_group != "rest"), None)
     if first is not None and form is None and may_settle:
         first["open"] = True
     with reading_everyone():
         minutes = list(Minutes.objects.filter(review_id=row.pk).select_related("tenant").order_by("tenant__name"))
-        names = dict(Tenant.objects.filter(slug__in={one["tenant"] for one in row.snapshot.get("resolved", [])}).values_list("slug", "name"))
+        names = dict(Tenant.objects.values_list("slug", "name"))
     causes = dict(Case.Cause.choices)
     context = {
         "groups": [(code, label, [one for one in told if one["item"].agenda_group == code]) for code, label in states.AGENDA_GROUPS],
         "minutes": minutes,
-        "resolved": [one | {"tenant_name": names.get(one["tenant"], one["tenant"]), "cause_words": causes.get(one["cause"], "–")} for one in row.snapshot.get("resolved", [])],
+        "resolved": [_ended(one, names, causes) for one in row.snapshot.get("resolved", [])],
         "held_by": actor_names({row.held_by}).get(row.held_by, row.held_by),
         "refused": refused,
         **_state_of(request, row),
@@ -124,28 +126,42 @@ def _shown(request: HttpRequest, row: Review, form: SettleForm | None = None, re
     return render(request, "program/review.html", context, status=status)
 
 
+def _ended(one: dict[str, Any], names: dict[str, str], causes: dict[str, Any]) -> dict[str, Any]:
+    """A case that ended since the review before, in words."""
+    lost = Decimal(one["lost_hours"]) if one["lost_hours"] else None
+    return one | {"tenant_name": names.get(one["tenant"], one["tenant"]), "cause_words": causes.get(one["cause"], "–"), "lost": lost}
+
+
 def _state_of(request: HttpRequest, row: Review) -> dict[str, Any]:
     """How far the review is, what it still lacks, and which step this person may take."""
-    is_open = row.state in OPEN_REVIEW
+    is_open = row.state in states.OPEN_REVIEW
     return {
         "row": row,
         "office": _office(),
-        "lacking": reviews.unsettled(row) if is_open else [],
+        "lacking": _lacking(row) if is_open else [],
+        "may_accept": request.role in roles.REVIEW and is_open,
         "may_publish": request.role in roles.PUBLISH and is_open,
         "may_begin": request.role in roles.PUBLISH and row.state == "draft",
         "may_lock": request.role in roles.PUBLISH and row.state == "published",
     }
 
 
+def _lacking(row: Review) -> list[dict[str, Any]]:
+    """What keeps the minutes from going out, with the participants' names."""
+    found = reviews.unsettled(row)
+    names = dict(Tenant.objects.filter(slug__in={one["tenant"] for one in found}).values_list("slug", "name")) if found else {}
+    return [one | {"tenant_name": names[one["tenant"]]} for one in found]
+
+
 def _told(item: ReviewItem, owners: dict[Any, Any], form: SettleForm | None = None) -> dict[str, Any]:
     """An item with its form and what is said beside it."""
     bound = form is not None and form.item_pk == item.pk
-    missing = not (item.owner_id and item.next_step and item.next_step_due)
+    missing = not (item.owner_id and item.next_step and item.next_step_due) or (item.times_on_agenda >= THIRD_TIME and not item.times_reason)
     return {
         "item": item,
         "form": form if bound else SettleForm(item=item, owners=owners[item.tenant_id]),
         "open": bound,
-        "missing": missing and item.case.state not in ENDED,
+        "missing": missing and item.case.state not in ENDED and not item.accepted_as_block,
         "ended": item.case.state in ENDED,
         "moved": item.case.state != item.state_then,
         "tone": TONES.get(item.agenda_group, "neutral"),
@@ -184,10 +200,11 @@ def settle(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
 
 
 def _keep(form: SettleForm, refused: Refused) -> None:
+    """What was typed on an old page is kept for the next try."""
     if isinstance(refused, Stale):
         form.keep_with(refused.facts["version"])
-    for name in refused.facts.get("missing", []):
-        form.add_error(name, _("Say this too."))
+    elif refused.facts.get("field") in form.fields:
+        form.add_error(refused.facts["field"], refused.sentence)
 
 
 def _one_item(
@@ -206,7 +223,9 @@ def _one_item(
     return render(request, "program/review.html#answer", context, status=status)
 
 
-def _step(act: Callable[..., Any], name: str, done: Callable[[Review], str]) -> Callable[..., HttpResponse]:
+def _step(
+    act: Callable[..., Any], name: str, done: Callable[[Review], str], allowed: frozenset[str] = roles.PUBLISH
+) -> Callable[..., HttpResponse]:
     """The view that takes a review one step on."""
 
     def view(request: HttpRequest, pk: UUID) -> HttpResponse:
@@ -224,9 +243,15 @@ def _step(act: Callable[..., Any], name: str, done: Callable[[Review], str]) -> 
 
     view.__name__ = name
     view.__doc__ = act.__doc__
-    return allow(roles.PUBLISH)(require_http_methods(["GET", "POST"])(view))
+    return allow(allowed)(require_http_methods(["GET", "POST"])(view))
 
 
+def _accept(*, review: Review, by: str, version: int | None) -> None:
+    """Accept as a block what has no flag."""
+    reviews.accept_as_block(review=review, by=by)
+
+
+accept = _step(_accept, "accept", lambda row: _("Accepted as a block."), roles.REVIEW)
 begin = _step(reviews.open_session, "begin", lambda row: _("The session of review %(number)s is open.") % {"number": row.number})
 publish = _step(reviews.publish, "publish", lambda row: _("Review %(number)s is published.") % {"number": row.number})
 lock = _step(reviews.lock, "lock", lambda row: _("Review %(number)s is locked.") % {"number": row.number})
@@ -237,7 +262,9 @@ lock = _step(reviews.lock, "lock", lambda row: _("Review %(number)s is locked.")
 def minutes(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The minutes that one participant got of one review."""
     found = Minutes.objects.filter(pk=pk).first()
-    if found is None:
+    # The office's own minutes name everybody and what is internal.
+    if found is None or (request.tenant.is_office and not request.internal):
         raise Http404
-    blocks = [block.split("\n") for block in found.body.strip().split("\n\n")]
-    return render(request, "program/minutes.html", {"row": found, "head": blocks[0], "blocks": blocks[1:]})
+    head, *blocks = [block.split("\n") for block in found.body.strip().split("\n\n")]
+    seal = blocks.pop() if blocks else []  # the digests come last
+    return render(request, "program/minutes.html", {"row": found, "head": head, "blocks": blocks, "seal": seal})

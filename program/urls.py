@@ -24,6 +24,7 @@ urlpatterns = [
     path("reviews/<uuid:pk>/", review_views.review, name="review"),
     path("t/<slug:tenant>/reviews/freeze/", review_views.freeze, name="freeze_review"),
     path("t/<slug:tenant>/reviews/<uuid:pk>/begin/", review_views.begin, name="begin_review"),
+    path("t/<slug:tenant>/reviews/<uuid:pk>/accept/", review_views.accept, name="accept_block"),
     path("t/<slug:tenant>/reviews/<uuid:pk>/publish/", review_views.publish, name="publish_review"),
     path("t/<slug:tenant>/reviews/<uuid:pk>/lock/", review_views.lock, name="lock_review"),
     path("t/<slug:tenant>/reviews/<uuid:pk>/items/<uuid:item>/", review_views.settle, name="settle_item"),

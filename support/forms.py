@@ -20,6 +20,7 @@ from tenants.web.templatetags.show import SEVERITIES, words
 ANY = ("", _("Any"))
 OPEN, ENDED, ALL = "open", "ended", "all"
 MINE, NOBODY = "me", "nobody"
+KINDS = [("problem", _("Problem: something does not work")), ("inquiry", _("Inquiry: a question, nothing is broken"))]
 SEVERITY_CHOICES = [(word, SEVERITIES[word]) for word in states.SEVERITIES]
 
 
@@ -76,7 +77,7 @@ class OpenForm(forms.Form):
     """A case that a person opens. Built inside the tenant's scope, so only its own clusters can be named."""
 
     title = forms.CharField(label=_("What is wrong, in one line"), max_length=200)
-    type = forms.ChoiceField(label=_("Kind"), choices=Case.Type.choices, initial="problem", widget=forms.RadioSelect)
+    type = forms.ChoiceField(label=_("Kind"), choices=KINDS, initial="problem", widget=forms.RadioSelect)
     severity = forms.ChoiceField(
         label=_("Severity"),
         choices=SEVERITY_CHOICES,
@@ -126,8 +127,8 @@ class NoteForm(forms.Form):
     def __init__(self, *args: Any, case: Case, internal: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if internal:
-            shared = _("Shared: %(name)s reads it") % {"name": case.tenant.name}
-            self.fields["audience"].choices = [("shared", shared), ("internal", _("Internal: only the programme's staff"))]
+            shared = _("Shared with %(name)s") % {"name": case.tenant.name}
+            self.fields["audience"].choices = [("shared", shared), ("internal", _("Internal, staff only"))]
         else:
             del self.fields["audience"]
 

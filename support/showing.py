@@ -132,6 +132,7 @@ def evidence(found: dict[str, Any]) -> dict[str, Any]:
     configuration = found.get("configuration") or {}
     nodes = found.get("nodes") or []
     return {
+        "told": any(name not in ("log", "entry") for name in found),
         "job": found.get("job"),
         "cluster": found.get("cluster"),
         "reason": found.get("reason") or "",
