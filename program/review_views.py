@@ -61,6 +61,8 @@ def all_reviews(request: HttpRequest) -> HttpResponse:
 def _freeze_form(data: Any) -> FreezeForm | None:
     """The form, or None while no cycle exists that could be reviewed."""
     cycles = list(Cycle.objects.exclude(state="closed").select_related("programme").order_by("-starts_on"))
+    # The one that is being prepared is newer, but there is little to review in it yet.
+    cycles.sort(key=lambda cycle: cycle.state != "running")
     if not cycles:
         return None
     with reading_everyone():
