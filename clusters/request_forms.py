@@ -12,12 +12,14 @@ from django.utils.translation import gettext_lazy
 from clusters import facts
 from clusters.architectures import Architecture, Parameter
 from clusters.architectures.configuration import VPC_CIDR
+from tenants.web.templatetags.show import words
 
 MOST_GROUPS = 100
 SUBNETS = range(20, 26)
 LOST_PER_SUBNET = 5  # AWS keeps five addresses of every subnet
 LARGEST_DOCUMENT = 200_000
 PLAIN = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
+RESERVED = forms.TextInput(attrs=PLAIN | {"list": "reserved"})
 
 
 def options(limits: Parameter) -> list[tuple[Any, str]]:
@@ -68,9 +70,6 @@ class RequestForm(WhatAndWhere):
     )
     bucket_exists = forms.BooleanField(label=gettext_lazy("The bucket is there already"), required=False)
     node_recovery = forms.ChoiceField(label=gettext_lazy("When a node fails its checks"))
-    deep_health_checks = forms.MultipleChoiceField(
-        label=gettext_lazy("Deep health checks"), required=False, widget=forms.CheckboxSelectMultiple
-    )
 
     def __init__(self, *args: Any, architecture: Architecture, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -82,7 +81,6 @@ class RequestForm(WhatAndWhere):
         self._number("lustre_gib", limits["storage.lustre.capacity_gib"])
         self._choice("lustre_mbs", limits["storage.lustre.mbs_per_tib"])
         self._choice("node_recovery", limits["node_recovery"])
-        self._choice("deep_health_checks", limits["deep_health_checks"])
         self.fields["bucket"].help_text = _(
             "An S3 bucket for data and checkpoints; Cohort makes it unless it is there already."
         )
@@ -92,6 +90,11 @@ class RequestForm(WhatAndWhere):
             self.fields["openzfs_gib"].help_text += " " + _("Empty: no such file system.")
             self.fields["openzfs_mbs"] = forms.ChoiceField(label=_("Throughput of OpenZFS"), required=False)
             self._choice("openzfs_mbs", limits["storage.openzfs.mbs"])
+        if "deep_health_checks" in limits:
+            self.fields["deep_health_checks"] = forms.MultipleChoiceField(
+                label=_("Deep health checks"), required=False, widget=forms.CheckboxSelectMultiple
+            )
+            self._choice("deep_health_checks", limits["deep_health_checks"])
         if "software.kubernetes" in limits:
             self.fields["kubernetes"] = forms.ChoiceField(label=_("Kubernetes"))
             self._choice("kubernetes", limits["software.kubernetes"])
@@ -128,7 +131,7 @@ class RequestForm(WhatAndWhere):
             "subnet_cidr": told["subnet"],
             "instance_groups": groups,
             "node_recovery": told["node_recovery"],
-            "deep_health_checks": told["deep_health_checks"],
+            "deep_health_checks": told.get("deep_health_checks", []),
             "storage": storage,
             "software": {"kubernetes": told["kubernetes"]} if "kubernetes" in told else {},
         }
@@ -157,9 +160,10 @@ def _subnet(size: int) -> str:
 
 
 class GroupForm(forms.Form):
-    """One instance group."""
+    """One instance group. HyperPod takes training plans; EC2 takes reservations, and says how it charges for them."""
 
     name = forms.CharField(label=gettext_lazy("Group"), max_length=63, widget=forms.TextInput(attrs=PLAIN))
+    role = forms.ChoiceField(label=gettext_lazy("Role"), initial="compute")
     instance_type = forms.CharField(
         label=gettext_lazy("Instance type"),
         max_length=40,
@@ -168,17 +172,21 @@ class GroupForm(forms.Form):
     count = forms.IntegerField(
         label=gettext_lazy("Nodes"), widget=forms.NumberInput(attrs={"min": 1, "inputmode": "numeric"})
     )
-    role = forms.ChoiceField(label=gettext_lazy("Role"), initial="compute")
     training_plan = forms.CharField(
-        label=gettext_lazy("Training plan"),
-        max_length=200,
-        required=False,
-        widget=forms.TextInput(attrs=PLAIN | {"list": "training-plans"}),
+        label=gettext_lazy("Training plan"), max_length=200, required=False, widget=RESERVED
     )
+    reservation = forms.CharField(label=gettext_lazy("Reservation"), max_length=200, required=False, widget=RESERVED)
+    capacity = forms.ChoiceField(label=gettext_lazy("Capacity"), required=False)
 
-    def __init__(self, *args: Any, roles: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, architecture: Architecture, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["role"].choices = roles
+        self.fields["role"].choices = [(name, words(name)) for name in architecture.roles]
+        capacity = architecture.parameters.get("instance_groups.capacity")
+        for name in ("training_plan",) if capacity else ("reservation", "capacity"):
+            del self.fields[name]
+        if capacity:
+            self.fields["capacity"].choices = options(capacity)
+            self.fields["capacity"].initial = str(capacity.default)
 
 
 class Groups(forms.BaseFormSet):

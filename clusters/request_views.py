@@ -22,7 +22,6 @@ from tenants.models import Participation
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
-from tenants.web.templatetags.show import words
 
 FIRST_NODES = 2
 # Where a finding's path in the configuration is asked for on the page.
@@ -93,42 +92,42 @@ class _Told:
     def __init__(self, request: HttpRequest, accounts: Any) -> None:
         self.request = request
         self.architecture = _chosen(request)
-        self.plans = list(queries.reservations().filter(kind="training_plan"))
-        role_words = [(name, words(name)) for name in self.architecture.roles]
+        self.on_ec2 = "instance_groups.capacity" in self.architecture.parameters
+        self.reserved = [each for each in queries.reservations() if (each.kind == "training_plan") != self.on_ec2]
         given = {"accounts": accounts, "architecture": self.architecture}
-        rows = {"prefix": "groups", "form_kwargs": {"roles": role_words}}
+        rows = {"prefix": "groups", "form_kwargs": {"architecture": self.architecture}}
         if request.method != "POST":
             self.form = RequestForm(initial=self._first(), **given)
             self.groups = GroupSet(initial=self._first_groups(), **rows)
         elif request.POST.get("do") in ("shape", "add"):
             self.form = RequestForm(initial=kept(request.POST, RequestForm(**given)), **given)
-            self.groups = GroupSet(initial=self._kept_groups(role_words), **rows)
+            self.groups = GroupSet(initial=self._kept_groups(GroupSet(request.POST, **rows)), **rows)
         else:
             self.form = RequestForm(request.POST, **given)
             self.groups = GroupSet(request.POST, **rows)
 
     def _first(self) -> dict[str, Any]:
-        """A start that fits: the zone of a training plan, where there is one."""
-        return {"az_id": self.plans[0].az_id} if self.plans else {}
+        """A start that fits: the zone of what is reserved, where something is."""
+        return {"az_id": self.reserved[0].az_id} if self.reserved else {}
 
     def _first_groups(self) -> list[dict[str, Any]]:
-        plan = self.plans[0] if self.plans else None
-        workers = {
+        held = self.reserved[0] if self.reserved else None
+        workers: dict[str, Any] = {
             "name": "workers",
-            "instance_type": plan.instance_type if plan else "p5.48xlarge",
+            "instance_type": "p5.48xlarge",
             "role": "compute",
             "count": FIRST_NODES,
         }
-        workers |= {"training_plan": plan.external_id, "count": plan.count} if plan else {}
+        if held:
+            where = "reservation" if self.on_ec2 else "training_plan"
+            workers |= {"instance_type": held.instance_type, "count": held.count, where: held.external_id}
         controller = {"name": "controller", "instance_type": "m5.8xlarge", "count": 1, "role": "controller"}
         return [controller, workers] if "controller" in self.architecture.roles else [workers]
 
-    def _kept_groups(self, role_words: list[tuple[str, str]]) -> list[dict[str, Any]]:
-        told = GroupSet(self.request.POST, prefix="groups", form_kwargs={"roles": role_words})
+    def _kept_groups(self, told: Any) -> list[dict[str, Any]]:
         total = min(told.total_form_count(), MOST_GROUPS) if told.management_form.is_valid() else 0
-        names = ("name", "instance_type", "count", "role", "training_plan")
         rows = [
-            {name: self.request.POST.get(f"groups-{index}-{name}", "") for name in names}
+            {name: self.request.POST.get(f"groups-{index}-{name}", "") for name in GroupForm.base_fields}
             for index in range(total)
             if not self.request.POST.get(f"groups-{index}-DELETE")
         ]
@@ -158,7 +157,7 @@ class _Told:
             "groups": self.groups,
             "architecture": self.architecture,
             "architectures": architectures.architectures(),
-            "plans": self.plans,
+            "reserved": self.reserved,
             "instance_types": sorted(known.instances.values(), key=lambda each: (not each.accelerators, each.name)),
         }
 

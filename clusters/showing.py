@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from clusters import architectures
 from clusters.models import Cluster, ExternalObject, Proof
+from clusters.states import BROKEN
 
 PART_NAMES = {
     "base": gettext_lazy("Base stack"),
@@ -38,6 +40,18 @@ CONDITION_NAMES = {
     "Current": gettext_lazy("Current"),
     "Progressing": gettext_lazy("Progressing"),
 }
+CONDITION_SENTENCES = {
+    ("Fits", "yes"): gettext_lazy("It fits the quotas and reservations."),
+    ("Provisioned", "yes"): gettext_lazy("Every part is there."),
+    ("Provisioned", "no"): gettext_lazy("Parts are still missing."),
+    ("Healthy", "yes"): gettext_lazy("Every node is well."),
+    ("Healthy", "no"): gettext_lazy("Not every node is well."),
+    ("Healthy", "unknown"): gettext_lazy("Not known before everything is there and proven."),
+    ("Current", "yes"): gettext_lazy("The newest configuration is applied."),
+    ("Current", "no"): gettext_lazy("A newer configuration waits to be applied."),
+    ("Progressing", "yes"): gettext_lazy("It goes on by itself, or is where it should be."),
+}
+STATUS_LOOKS = {"yes": ("good", "good"), "no": ("progress", "clock"), "unknown": ("neutral", "help")}
 BAD_LINE = re.compile(
     r"\b(error|fatal|traceback|exception|killed|aborted|xid|oom|out of memory|segfault)\b", re.IGNORECASE
 )
@@ -90,7 +104,7 @@ def _part(row: Cluster, role: str, part: ExternalObject | None) -> Step:
     name = PART_NAMES.get(role, role)
     if part is None:
         return Step(name, "neutral", "" if row.wanted else _("never asked for"))
-    why = part.reason or part.status
+    why = part.reason or (_("complete") if part.state == "exists" else part.status)
     if role == "cluster" and part.state in ("creating", "updating") and not part.reason:
         why = ngettext("%(running)s of %(n)s node runs", "%(running)s of %(n)s nodes run", row.nodes_wanted) % {
             "running": row.nodes_running,
@@ -114,19 +128,26 @@ def _proven(row: Cluster, proofs: list[Proof]) -> Step:
     return Step(_("Proofs"), "neutral", _("nodes, file system, smoke job") if row.wanted else "")
 
 
-def conditions(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Conditions with a tone: what is yes is good, except that a no of Progressing waits for a person."""
-    tones = {"yes": "good", "no": "bad", "unknown": "neutral"}
-    icons = {"yes": "good", "no": "bad", "unknown": "help"}
-    return [
-        {
-            **each,
-            "name": CONDITION_NAMES.get(each["type"], each["type"]),
-            "tone": tones.get(each["status"], "neutral"),
-            "icon": icons.get(each["status"], "help"),
-        }
-        for each in told
-    ]
+def conditions(row: Cluster) -> list[dict[str, Any]]:
+    """Conditions in words. A no is trouble only where a person or the provider stands in the way; else it takes time."""
+    told = []
+    for each in row.conditions:
+        name, status = each["type"], each["status"]
+        trouble = status == "no" and (name in ("Fits", "Progressing") or row.state in BROKEN)
+        tone, icon = ("bad", "bad") if trouble else STATUS_LOOKS.get(status, STATUS_LOOKS["unknown"])
+        sentence = each.get("sentence") or CONDITION_SENTENCES.get((name, status), "")
+        since = parse_datetime(each["since"]) if each.get("since") else None
+        told.append(
+            {
+                "name": CONDITION_NAMES.get(name, name),
+                "status": status,
+                "tone": tone,
+                "icon": icon,
+                "sentence": sentence,
+                "since": since,
+            }
+        )
+    return told
 
 
 def node_groups(nodes: list[dict[str, Any]], chosen: str = "") -> list[dict[str, Any]]:

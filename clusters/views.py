@@ -23,7 +23,8 @@ from tenants.web import live, pages
 from tenants.web.attempt import attempt, posted, see_other
 
 MOST_ROWS = 200
-NEWEST_ENTRIES = 30
+NEWEST_ENTRIES = 20
+NEWEST_RESOURCES = 6
 NEWEST_JOBS = 10
 NODE_FIELDS = (
     "id", "name", "group", "seat", "role", "state", "instance_type", "instance_id", "private_ip", "az_id", "reason", "engine_status", "since",
@@ -101,24 +102,26 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     row = queries.cluster(pk)
     nodes = list(queries.nodes(row).values(*NODE_FIELDS))
     jobs = list(queries.jobs(proofs_too=True).filter(cluster_id=row.pk).order_by("-created_at", "-id")[:NEWEST_JOBS])
-    entries = list(history(cluster=row.pk).order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
+    # A stack tells of thirty resources, and each is a line of the history; here they would hide what matters.
+    happened = history(cluster=row.pk).order_by("-occurred_at", "-id")
+    entries = list(happened.exclude(kind=states.PART_EVENT)[:NEWEST_ENTRIES])
+    resources = list(happened.filter(kind=states.PART_EVENT)[:NEWEST_RESOURCES])
     newest = live.stamp(
         row.version,
         row.state,
         row.observed_at,
         row.unknown_since,
-        [entry.pk for entry in entries],
+        [entry.pk for entry in (*entries, *resources)],
         _states(nodes),
         _states(jobs),
     )
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
-    context = _shown(request, row, nodes, jobs) | {"entries": lines(entries)}
+    told = lines([*entries, *resources])
+    context = _shown(request, row, nodes, jobs) | {"entries": told[: len(entries)], "resources": told[len(entries) :]}
+    moving = any(node["state"] in ("pending", "checking", "replacing") for node in nodes)
     unsettled = row.state not in states.SETTLED or any(job["state"] in states.JOB_LIVE for job in jobs)
-    unsettled = unsettled or (
-        row.wanted and any(node["state"] in ("pending", "checking", "replacing") for node in nodes)
-    )
-    context |= {"unsettled": unsettled, "poll": live.address(request, newest)}
+    context |= {"unsettled": unsettled or (row.wanted and moving), "poll": live.address(request, newest)}
     return render(request, "clusters/cluster.html" + ("#live" if live.asked(request) else ""), context)
 
 
@@ -141,7 +144,7 @@ def _shown(
         "coming_up": row.state not in ("ready", "degraded", "deleted"),
         "parts": parts,
         "proofs": proofs,
-        "conditions": showing.conditions(row.conditions),
+        "conditions": showing.conditions(row),
         "groups": showing.node_groups(nodes, chosen),
         "node_counts": counted,
         "node_state": chosen,

@@ -33,7 +33,7 @@ from tenants.work.models import Due, Lane
 
 MOST_CLUSTERS = 50
 MOST_CASES = 10
-NEWEST_ENTRIES = 10
+NEWEST_ENTRIES = 8
 ALIVE_WITHIN = timedelta(minutes=1)
 QUIET_AFTER = timedelta(minutes=30)
 UNSETTLED = frozenset({"approved", "creating", "updating", "deleting"})
@@ -89,7 +89,7 @@ def _totals(rows: list[queries.Row]) -> dict[str, int]:
 def participant(request: HttpRequest) -> HttpResponse:
     """One participant as a whole: summary, record, clusters, cases, people, the newest of the history."""
     clusters = list(cluster_queries.clusters().order_by("name")[:MOST_CLUSTERS])
-    entries = list(history().order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
+    entries = list(history().exclude(kind=cluster_states.PART_EVENT).order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
     newest = live.stamp([{**row, "observed_at": None} for row in clusters], [entry.pk for entry in entries])
     if (answer := live.unchanged(request, newest)) is not None:
         return answer

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from clusters.actions import request_cluster
+from clusters.architectures import architectures
 from clusters.models import Cluster, Job, ServiceQuota
 from clusters.showing import tone_of
 from tenants.history.models import Entry
@@ -92,7 +93,7 @@ def test_every_page_answers_staff_and_customers(world: World, hoshi: Examples) -
     cluster, job = hoshi["clusters"], hoshi["jobs"]
     addresses = [
         "/", "/clusters/", "/clusters/?sort=name", "/jobs/", "/t/hoshi/", "/t/hoshi/history/", REQUEST, f"{REQUEST}?mode=paste",
-        f"{REQUEST}?architecture=hyperpod-eks", f"/t/hoshi/jobs/{job.pk}/", f"/t/hoshi/jobs/{job.pk}/cancel/",
+        *(f"{REQUEST}?architecture={each.slug}" for each in architectures()), f"/t/hoshi/jobs/{job.pk}/", f"/t/hoshi/jobs/{job.pk}/cancel/",
         *(f"{page_of(cluster)}{what}" for what in ("", "launch/", "retire/", "retry/")),
     ]  # fmt: skip
     for role in ("lead_architect", "platform_engineer"):

@@ -120,7 +120,7 @@ DRAWINGS = {
     "alert-triangle": "warn", "arrow-up": "flag", "circle-check": "good", "clipboard-check": "review", "cloud-upload": "cloud",
     "gauge": "quota", "lifebuoy": "case", "message": "note", "message-question": "help", "minus": "trash", "paperclip": "file",
     "pencil": "edit", "player-pause": "wait", "player-play": "job", "player-stop": "stop", "plug-connected": "link",
-    "plug-connected-x": "unplugged", "point": "pulse", "shield-check": "shield", "snowflake": "lock", "user-check": "person",
+    "plug-connected-x": "unplugged", "point": "cloud", "shield-check": "shield", "snowflake": "lock", "user-check": "person",
     "user-minus": "person", "user-plus": "person", "users": "people",
 }  # fmt: skip
 PAGES = {"cluster": "cluster", "job": "job", "case": "case"}
