@@ -180,7 +180,7 @@ def settle(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
         found = ReviewItem.objects.select_related("case", "owner", "tenant").filter(review_id=pk, pk=item).first()
     if found is None:
         raise Http404
-    address = f"{reverse('review', args=[pk])}#item-{found.pk}"
+    number, address = found.case.number, f"{reverse('review', args=[pk])}#item-{found.pk}"
     if request.method != "POST":
         return _shown(request, row)
     owners = owners_of([found.tenant])
@@ -191,7 +191,7 @@ def settle(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
         if refused is None:
             if request.headers.get("HX-Request"):
                 return _one_item(request, row, settled.pk, owners)
-            messages.success(request, _("%(number)s is settled.") % {"number": found.case.number})
+            messages.success(request, _("%(number)s is settled.") % {"number": number})
             return see_other(address)
         status = refused.status
         _keep(form, refused)

@@ -25,6 +25,20 @@ ATTENTION: dict[str, tuple[str, Any]] = {
     "over_age": ("bad", gettext_lazy("open longer than its limit")),
 }
 
+# What a rule calls the matter; a person's own word is shown as it is.
+CATEGORIES: dict[str, Any] = {
+    "job": gettext_lazy("the job itself"),
+    "provisioning": gettext_lazy("bringing a cluster up"),
+    "hardware": gettext_lazy("hardware"),
+    "gpu": gettext_lazy("accelerators"),
+    "efa": gettext_lazy("network adapter"),
+    "neuron": gettext_lazy("Neuron"),
+    "nccl": gettext_lazy("collective communication"),
+    "memory": gettext_lazy("memory"),
+    "storage": gettext_lazy("storage"),
+    "training": gettext_lazy("the training itself"),
+}
+
 
 def flags(codes: Iterable[str]) -> list[dict[str, Any]]:
     """Codes of attention as tags."""

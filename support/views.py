@@ -155,6 +155,7 @@ def shown(request: HttpRequest, row: Case, note_form: forms.NoteForm | None = No
     context = {
         "row": row,
         "ended": row.state in states.ENDED,
+        "category": showing.CATEGORIES.get(row.category, row.category),
         "opened_by": actor_names({row.opened_by}).get(row.opened_by, row.opened_by),
         "flags": showing.flags(queries.attention(row, now)),
         "clocks": showing.case_clocks(row, queries.pauses(row), now),
