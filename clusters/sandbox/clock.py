@@ -23,7 +23,6 @@ class Clock:
     """Maps the caller's time to sandbox time and back, piece by piece."""
 
     segments: list[Segment] = field(default_factory=list)
-    aged: float = 0.0  # seconds by which a test has made credentials older
 
     def now(self) -> float:
         """Sandbox time in seconds; only differences mean something."""
@@ -31,7 +30,7 @@ class Clock:
         return last.sandbox + max(0.0, time.time() - last.wall) * last.speed
 
     def callers_now(self) -> float:
-        return time.time() + self.aged
+        return time.time()
 
     @property
     def speed(self) -> float:

@@ -5,7 +5,7 @@ import hmac
 import re
 import secrets
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, quote
 
@@ -95,6 +95,13 @@ def new_session(store: Store, role_arn: str, role_id: str, session_name: str, ex
         del shelf[old]
     shelf[key] = session
     return key, session
+
+
+def age_sessions(store: Store, seconds: float) -> None:
+    """Make all sessions that exist older."""
+    if seconds:
+        aged = {key: replace(one, expires=one.expires - seconds) for key, one in store.read(SHELF).items()}
+        store.put(SHELF, aged)
 
 
 def check(store: Store, request: Request, signed: Signature, service: str, callers_now: float) -> Principal:

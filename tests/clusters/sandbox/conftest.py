@@ -32,6 +32,15 @@ def programme() -> dict[str, Any]:
             "value": 24,
         },
     ]
+    quotas += [
+        {"service": "ec2", "name": "Running On-Demand P instances", "unit": "vCPU", "value": 1536},
+        {
+            "service": "ec2",
+            "name": "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances",
+            "unit": "vCPU",
+            "value": 256,
+        },
+    ]
     plan = {"kind": "training_plan", "region": REGION, "instance_type": "p5.48xlarge", "count": 4, "state": "active"}
     times = {"starts_at": "2025-01-15T00:00:00Z", "ends_at": "2025-07-04T00:00:00Z"}
     return {
@@ -75,9 +84,20 @@ def shared(cloud: Process) -> Account:
     return Account(cloud).open_for_the_hub()
 
 
-@pytest.fixture
-def own_cloud(tmp_path: Path, programme_file: Path) -> Iterator[Process]:
-    """A cloud that a test may kill."""
-    process = Process(tmp_path / "state", programme_file).start()
+@pytest.fixture(scope="session")
+def mortal(tmp_path_factory: pytest.TempPathFactory, programme_file: Path) -> Iterator[Process]:
+    process = Process(tmp_path_factory.mktemp("mortal") / "state", programme_file).start()
     yield process
     process.kill()
+
+
+@pytest.fixture
+def own_cloud(mortal: Process) -> Iterator[Process]:
+    """A cloud that a test may kill, hurry and age, as long as its account is its own."""
+    if mortal.running is None:
+        mortal.start()
+    yield mortal
+    mortal.speed = 1.0
+    if mortal.running is not None:
+        mortal.ask("POST", "speed", {"speed": 1})
+        mortal.ask("DELETE", "faults")
