@@ -7,7 +7,7 @@ import yaml
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from clusters import facts
 from clusters.architectures import Architecture, Parameter
@@ -21,9 +21,12 @@ LARGEST_DOCUMENT = 200_000
 PLAIN = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
 RESERVED = forms.TextInput(attrs=PLAIN | {"list": "reserved"})
 
+# Words of choices and units in the catalogue, where the translators' tools find them.
+OF_CHOICES = (gettext_noop("Automatic"), gettext_noop("None"), gettext_noop("MB/s per TiB"))
+
 
 def options(limits: Parameter) -> list[tuple[Any, str]]:
-    return [(str(choice), f"{choice} {limits.unit}".strip()) for choice in limits.choices]
+    return [(str(choice), f"{_(str(choice))} {_(limits.unit)}".strip()) for choice in limits.choices]
 
 
 class WhatAndWhere(forms.Form):

@@ -48,10 +48,10 @@ def flags(codes: Iterable[str]) -> list[dict[str, Any]]:
 def span(length: timedelta) -> str:
     """A length of time in its two largest units."""
     seconds, told = int(length.total_seconds()), []
-    for size, one, many in UNITS:
+    for size, words in UNITS:
         amount, seconds = divmod(seconds, size)
         if amount:
-            told.append(ngettext(one, many, amount) % {"n": amount})
+            told.append(words % {"n": amount})
     return " ".join(told[:2]) or _("less than a minute")
 
 

@@ -15,15 +15,17 @@ from django.utils import translation
 from clusters import facts
 
 OPENS, CLOSES = "⟦", "⟧"
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 LETTER = re.compile(r"[^\W\d_]")
 SEEN_ATTRIBUTES = ("title", "aria-label", "placeholder", "alt", "label", "data-label", "aria-valuetext")
-SILENT = {"script", "style", "svg", "pre", "code", "samp", "textarea"}
+SILENT = {"script", "style", "svg", "pre", "code", "samp", "kbd", "textarea"}
 # Words of a closed list are shown in words of ours, so the word itself on a page is a finding and not data.
 CLOSED = {"state", "severity", "severity_then", "state_then", "role", "duty", "audience", "agenda_group", "kind", "type", "medium", "subject"}
 # Names that every language writes alike.
 NAMES = {
     "Cohort", "UTC", "SHA", "AWS", "EKS", "FSx", "EFS", "HyperPod", "Slurm", "Kubernetes", "GiB", "TiB", "MB", "JSON", "YAML", "CSV", "VPC",
     "TP", "PP", "DP", "CP", "EP", "SP", "s3", "NCCL_DEBUG=INFO", "ID", "IP", "API", "NCCL", "EC2", "SageMaker", "ParallelCluster", "CIDR", "sbatch", "ZeRO", "MB/s/TiB", "MB/s",
+    "InstanceStress", "InstanceConnectivity",
 }  # fmt: skip
 
 
@@ -84,7 +86,7 @@ class Data:
 
     def explains(self, text: str) -> bool:
         """Whether nothing is left of `text` but data, names, numbers and signs; initials and cut ends are parts of data."""
-        rest = self.pattern.sub(" ", text).strip()
+        rest = self.pattern.sub(" ", MOMENT.sub(" ", text)).strip()
         if len(rest) <= 2 or not LETTER.search(rest):
             return True
         return rest.endswith("…") and rest.removesuffix("…") in self.all

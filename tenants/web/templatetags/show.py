@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 register = template.Library()
 
@@ -94,6 +94,9 @@ ROLES: dict[str, Any] = {
     "ml_engineer": gettext_lazy("ML engineer"),
     "viewer": gettext_lazy("Viewer"),
     "automation": gettext_lazy("Automation"),
+    "controller": gettext_lazy("controller"),
+    "login": gettext_lazy("login"),
+    "compute": gettext_lazy("compute"),
 }
 
 
@@ -165,18 +168,17 @@ def ago(moment: datetime, now: datetime) -> str:
     ahead, seconds = seconds < 0, abs(seconds)
     if seconds < 60:
         return _("just now") if not ahead else _("in a moment")
-    for size, one, many in UNITS:
+    for size, words in UNITS:
         if seconds >= size:
-            amount = seconds // size
-            text = ngettext(one, many, amount) % {"n": amount}
+            text = words % {"n": seconds // size}
             return (_("in %s") if ahead else _("%s ago")) % text
     return ""
 
 
 UNITS = (
-    (86_400, "%(n)s day", "%(n)s days"),
-    (3_600, "%(n)s hour", "%(n)s hours"),
-    (60, "%(n)s minute", "%(n)s minutes"),
+    (86_400, ngettext_lazy("%(n)s day", "%(n)s days", "n")),
+    (3_600, ngettext_lazy("%(n)s hour", "%(n)s hours", "n")),
+    (60, ngettext_lazy("%(n)s minute", "%(n)s minutes", "n")),
 )
 
 
