@@ -45,6 +45,8 @@ def _week(row: dict[str, Any]) -> dict[str, Any]:
         "carry_over_rate": _share(row["carried"], row["open_before"]),
         "reopened_rate": _share(row["reopened"], row["resolved"]),
         "response_within_target": shared["response"],
+        "response_percent": _percent(shared["response"]),
+        "actions_percent": _percent(shared["actions"]),
         "responses_due": told.get("response", {}).get("due", 0),
         "resolve_hours_median": resolve.get("median"),
         "resolve_hours_p90": resolve.get("p90"),
@@ -58,6 +60,10 @@ def _week(row: dict[str, Any]) -> dict[str, Any]:
 def _share(part: int, whole: int) -> float | None:
     """None, not zero, where there was nothing to have a share of."""
     return part / whole if whole else None
+
+
+def _percent(share: float | None) -> int | None:
+    return None if share is None else round(100 * share)
 
 
 def charts(weeks: Sequence[dict[str, Any]]) -> dict[str, Chart]:

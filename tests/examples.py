@@ -36,7 +36,7 @@ from tests.conftest import World
 
 COMPONENT = "hyperpod"
 # Addresses of these belong to the office, whoever's the objects in them are.
-OFFICES = {"reviews"}
+OFFICES = {"reviews", "launches"}
 BODY = {
     "architecture": "hyperpod-slurm",
     "version": "2026.11",
@@ -277,14 +277,14 @@ def meetings_of(world: World, everybody: list[Examples]) -> None:
     lead, today = world.person("lead_architect"), date(2026, 1, 7)
     with acting_for(world.office, staff=True):
         launch = Launch.objects.create(tenant=world.office, cycle=world.cycle, name="First", day=today, planned_by=lead.actor)
-        LaunchWave.objects.create(tenant=world.office, launch=launch, number=1)
+        wave = LaunchWave.objects.create(tenant=world.office, launch=launch, number=1)
         _decided(world.office, lead, "0")
     for number, made in enumerate(everybody, start=1):
         mine = {"tenant": made.tenant}
         with acting_for(made.tenant, staff=True):
-            _decided(made.tenant, lead, str(number))
+            made.by_noun["action-items"] = _decided(made.tenant, lead, str(number))
             Addendum.objects.create(**mine, minutes=made["minutes"], text="One thing more.", author=lead.actor)
-            LaunchCluster.objects.create(
+            made.by_noun["lines"] = LaunchCluster.objects.create(
                 **mine,
                 launch_id=launch.pk,
                 launch_name=launch.name,
@@ -299,19 +299,22 @@ def meetings_of(world: World, everybody: list[Examples]) -> None:
                 body=BODY,
                 findings=[],
             )
-        made.by_noun |= {"launches": launch, "launch": launch}
+        made.by_noun |= {"launches": launch, "launch": launch, "waves": wave}
 
 
-def _decided(tenant: Tenant, lead: Person, number: str) -> None:
-    today = date(2026, 1, 7)
+def _decided(tenant: Tenant, lead: Person, number: str) -> ActionItem:
+    """A shared and an internal decision and action item each; the shared item is what addresses speak of."""
+    today, found = date(2026, 1, 7), None
     for audience in ("shared", "internal"):
         named = {"tenant": tenant, "audience": audience}
         decision = Decision.objects.create(
             **named, number=f"DEC-{audience}-{number}", text="Wait.", reason="Because.", decided_by=lead, decided_on=today, recorded_by="engine"
         )
-        ActionItem.objects.create(
+        item = ActionItem.objects.create(
             **named, number=f"AI-{audience}-{number}", text="Watch it.", owner=lead, due=today, due_at_first=today, decision=decision
         )
+        found = item if audience == "shared" else found
+    return found
 
 
 def _now() -> datetime:
