@@ -17,6 +17,7 @@ from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
 from program import queries
+from program.models import Minutes
 from support import queries as cases
 from support import states as case_states
 from tenants.entries import WORK_AGAIN
@@ -34,6 +35,7 @@ from tenants.work.models import Due, Lane
 MOST_CLUSTERS = 50
 MOST_CASES = 10
 NEWEST_ENTRIES = 8
+MOST_MINUTES = 8
 ALIVE_WITHIN = timedelta(minutes=1)
 QUIET_AFTER = timedelta(minutes=30)
 UNSETTLED = frozenset({"approved", "creating", "updating", "deleting"})
@@ -142,6 +144,7 @@ def _record(request: HttpRequest) -> dict[str, Any]:
         "accounts": list(cluster_queries.accounts()),
         "file_systems": list(FileSystem.objects.select_related("cluster").order_by("cluster__name", "mount")),
         "buckets": list(Bucket.objects.select_related("cluster").order_by("name")),
+        "minutes": list(Minutes.objects.order_by("-cutoff_at").values("pk", "review_number", "cutoff_at")[:MOST_MINUTES]),
         "may_edit": edits,
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
     }
