@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from clusters import checking, facts, states
 from clusters.architectures.configuration import Configuration
-from clusters.engine import names
+from clusters.engine import names, turns
 from clusters.models import (
     Bucket,
     CloudAccount,
@@ -106,7 +106,7 @@ def _new_cluster(participation: Participation, account: CloudAccount, name: str,
                 name=name,
                 architecture=wish.architecture,
                 architecture_version=wish.version,
-                orchestrator=f"hyperpod-{wish.made_of().orchestrator}",
+                orchestrator=wish.made_of().label,
                 region=wish.region,
                 az_id=wish.az_id,
                 main_type=largest,
@@ -177,7 +177,7 @@ def retry_cluster(*, cluster: Cluster, by: str, why: str = "", version: int | No
 
 def wish_for(cluster: Cluster) -> None:
     """Ask the engine to look at this cluster, in the transaction of the change."""
-    due.wish("cluster", cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane)
+    turns.wish(cluster)
 
 
 def _newest(cluster: Cluster, version: int | None) -> Cluster:
@@ -235,7 +235,7 @@ def _checked_job(
     groups: list[tuple[str, int]],
 ) -> str:
     """The partition it goes to. Raises Refused with a sentence for whatever does not fit."""
-    if cluster.orchestrator != "hyperpod-slurm":
+    if cluster.orchestrator not in states.TAKES_JOBS:
         raise Refused("no_launcher", _("Jobs can be launched on Slurm clusters; this one runs %(what)s.") % {"what": cluster.orchestrator})
     if cluster.state not in ("ready", "degraded", "updating"):
         raise Refused("not_ready", _("The cluster %(name)s is %(state)s; jobs can be launched when it is ready.") % {"name": cluster.name, "state": cluster.state})

@@ -11,7 +11,7 @@ from clusters import facts
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.findings import Finding, Refusals
 from clusters.models import CloudAccount, Cluster, Reservation, Revision, ServiceQuota
-from clusters.preflight import Network, Plan, Quotas, preflight, refused
+from clusters.preflight import Ec2, Held, Network, Plan, Quotas, preflight, refused
 from clusters.states import USES_QUOTA
 from tenants.web.problems import Refused
 
@@ -34,16 +34,22 @@ def check(*, account: CloudAccount, name: str, body: Any, other_than: Cluster | 
         wish = read_configuration(body)
     except Refusals as error:
         return Checked(None, error.findings)
-    usage, plans_used = _usage(account, wish.region, other_than)
+    quotas = _quotas(account, wish.region)
+    hyperpod, on_ec2, capacity_used = _usage(account, wish.region, other_than)
     findings = preflight(
         wish,
         facts.load(),
-        _quotas(account, wish.region),
-        usage,
-        _plans(wish.region, plans_used),
+        quotas,
+        hyperpod,
+        _plans(wish.region, capacity_used),
         Network(),
         timezone.now(),
         name=name,
+        ec2=Ec2(
+            quotas={name: value for (service, name), value in quotas.values.items() if service == "ec2"},
+            usage=on_ec2,
+            held=_held(wish.region, capacity_used),
+        ),
     )
     return Checked(wish, findings)
 
@@ -53,8 +59,11 @@ def _quotas(account: CloudAccount, region: str) -> Quotas:
     return Quotas({(service, name): float(value) for service, name, value in rows})
 
 
-def _usage(account: CloudAccount, region: str, other_than: Cluster | None) -> tuple[Counter[str], Counter[str]]:
-    """Instances by type and by training plan in the account's other clusters, the wished ones included."""
+def _usage(
+    account: CloudAccount, region: str, other_than: Cluster | None
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """What the account's other clusters take, the wished ones included: instances by type on HyperPod, the same on EC2,
+    and instances by training plan or reservation."""
     clusters = Cluster.objects.filter(account=account, region=region, state__in=USES_QUOTA)
     if other_than is not None:
         clusters = clusters.exclude(pk=other_than.pk)
@@ -62,14 +71,38 @@ def _usage(account: CloudAccount, region: str, other_than: Cluster | None) -> tu
     rows = Revision.objects.filter(cluster__in=clusters).order_by("number").values_list("cluster_id", "body")
     for cluster_id, body in rows:
         newest[cluster_id] = body
-    types: Counter[str] = Counter()
-    plans: Counter[str] = Counter()
+    hyperpod: Counter[str] = Counter()
+    on_ec2: Counter[str] = Counter()
+    capacity: Counter[str] = Counter()
     for body in newest.values():
+        counts = on_ec2 if body["architecture"].startswith("parallelcluster") else hyperpod
         for group in body["instance_groups"]:
-            types[group["instance_type"]] += group["count"]
-            if group["training_plan"]:
-                plans[group["training_plan"]] += group["count"]
-    return types, plans
+            # A Capacity Block is outside the quotas of EC2.
+            if group.get("capacity") != "capacity-block":
+                counts[group["instance_type"]] += group["count"]
+            for name in filter(None, (group["training_plan"], group.get("reservation"))):
+                capacity[name] += group["count"]
+    return hyperpod, on_ec2, capacity
+
+
+def _held(region: str, used: Counter[str]) -> list[Held]:
+    kinds = {Reservation.Kind.ODCR: "on-demand", Reservation.Kind.CAPACITY_BLOCK: "capacity-block"}
+    rows = Reservation.objects.filter(kind__in=kinds, region=region)
+    return [
+        Held(
+            id=row.external_id,
+            kind=kinds[Reservation.Kind(row.kind)],
+            instance_type=row.instance_type,
+            region=row.region,
+            az_id=row.az_id,
+            count=row.count,
+            state=row.engine_status.lower() or "active",
+            starts_at=row.starts_at,
+            ends_at=row.ends_at,
+            used=used[row.external_id],
+        )
+        for row in rows
+    ]
 
 
 def _plans(region: str, used: Counter[str]) -> list[Plan]:

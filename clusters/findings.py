@@ -92,6 +92,9 @@ SENTENCES: Mapping[str, str] = {
     "bad_name": gettext_noop("%(field)s is “%(asked)s”, which is not a name that HyperPod takes."),
     "bad_bucket": gettext_noop("%(field)s is “%(asked)s”, which is not a name for a bucket."),
     "bad_plan": gettext_noop("%(field)s is “%(asked)s”, which is not the name of a training plan."),
+    "bad_queue": gettext_noop("%(field)s is “%(asked)s”, which is not a name that ParallelCluster takes for a queue."),
+    "bad_reservation": gettext_noop("%(field)s is “%(asked)s”, which is not the id of a capacity reservation."),
+    "not_here": gettext_noop("%(field)s means nothing to %(title)s."),
     "twice": gettext_noop("Two instance groups are called “%(asked)s”."),
     "bad_network": gettext_noop("%(field)s is “%(asked)s”, which is not an address range."),
     "network_not_private": gettext_noop("%(field)s is %(asked)s, which is not a private address range."),
@@ -163,6 +166,43 @@ SENTENCES: Mapping[str, str] = {
     "plan_absent": gettext_noop(
         "The group %(group)s asks for %(asked)s %(type)s without a training plan, so AWS may be short of them."
     ),
+    "type_family": gettext_noop("%(title)s is not made for %(asked)s."),
+    "vcpu_quota": gettext_noop(
+        "You asked for %(asked)s %(unit)s; the quota “%(quota)s” allows %(allowed)s in %(region)s and %(used)s are in use."
+    ),
+    "vcpu_quota_exceeded": gettext_noop(
+        "You asked for %(asked)s %(unit)s; %(left)s are left in %(region)s: "
+        "the quota “%(quota)s” allows %(allowed)s and %(used)s are in use."
+    ),
+    "vcpu_quota_unknown": gettext_noop(
+        "You asked for %(asked)s %(unit)s; how many the quota “%(quota)s” allows in %(region)s is not known yet."
+    ),
+    "reservation": gettext_noop("The reservation %(reservation)s covers the %(asked)s %(type)s of the group %(group)s."),
+    "reservation_missing": gettext_noop("The reservation %(reservation)s is not known in this account and Region."),
+    "reservation_kind": gettext_noop(
+        "The reservation %(reservation)s is %(allowed)s capacity; the group %(group)s asks for %(asked)s."
+    ),
+    "reservation_type": gettext_noop(
+        "The reservation %(reservation)s is for %(allowed)s; the group %(group)s asks for %(asked)s."
+    ),
+    "reservation_zone": gettext_noop(
+        "The reservation %(reservation)s is in %(allowed)s; the cluster is to be in %(asked)s."
+    ),
+    "reservation_count": gettext_noop(
+        "You asked for %(asked)s %(unit)s from the reservation %(reservation)s; %(allowed)s of its %(total)s are left."
+    ),
+    "reservation_state": gettext_noop("The reservation %(reservation)s is %(asked)s."),
+    "reservation_over": gettext_noop("The reservation %(reservation)s ended on %(allowed)s."),
+    "reservation_ends_soon": gettext_noop("The reservation %(reservation)s ends on %(allowed)s."),
+    "reservation_not_begun": gettext_noop("The reservation %(reservation)s begins on %(allowed)s; its nodes come then."),
+    "reservation_absent": gettext_noop(
+        "The group %(group)s asks for %(asked)s %(type)s without a reservation, so AWS may be short of them."
+    ),
+    "placement_and_reservation": gettext_noop(
+        "The group %(group)s asks for a placement group and for the reservation %(reservation)s: "
+        "instances of a reservation lie where it is."
+    ),
+    "block_unnamed": gettext_noop("The group %(group)s asks for a Capacity Block without naming one."),
     "addresses": gettext_noop("The nodes need %(asked)s %(unit)s; the subnet has %(allowed)s."),
     "addresses_short": gettext_noop("The nodes need %(asked)s %(unit)s; the subnet %(subnet)s has %(allowed)s."),
     "addresses_tight": gettext_noop(
@@ -187,6 +227,13 @@ ADVICE: Mapping[str, str] = {
     ),
     "bad_bucket": gettext_noop("Use 3 to 63 lower-case letters, digits, dots and dashes."),
     "bad_plan": gettext_noop("Give the plan's name or its ARN. HyperPod takes no capacity reservations of EC2."),
+    "bad_queue": gettext_noop(
+        "Use at most %(allowed)s lower-case letters, digits and dashes; begin with a letter, end with no dash."
+    ),
+    "bad_reservation": gettext_noop(
+        "An id is cr- and 17 characters from 0 to f. What begins with cb- is an offer of a Capacity Block, not its reservation."
+    ),
+    "not_here": gettext_noop("Leave it out."),
     "twice": gettext_noop("Give each group a name of its own."),
     "bad_network": gettext_noop("Write it like %(suggestion)s."),
     "network_not_private": gettext_noop("Take one from 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16."),
@@ -222,6 +269,21 @@ ADVICE: Mapping[str, str] = {
     "plan_ends_soon": gettext_noop("Let %(who)s extend it in time."),
     "plan_not_begun": gettext_noop("Request the cluster again when it has begun, or choose another plan."),
     "plan_absent": gettext_noop("Name a training plan, or let %(who)s reserve one."),
+    "type_family": gettext_noop("Choose one of %(allowed)s, or another architecture."),
+    "vcpu_quota_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),
+    "vcpu_quota_unknown": gettext_noop("Let %(who)s record the quota “%(quota)s”."),
+    "reservation_missing": gettext_noop("Check the id, or let %(who)s record the reservation."),
+    "reservation_kind": gettext_noop("Ask for the reservation's kind of capacity."),
+    "reservation_type": gettext_noop("Choose a reservation for this instance type."),
+    "reservation_zone": gettext_noop("Choose the reservation's zone, or another reservation."),
+    "reservation_count": gettext_noop("Ask for fewer, or let %(who)s reserve more."),
+    "reservation_state": gettext_noop("Choose a reservation that is scheduled or active."),
+    "reservation_over": gettext_noop("Choose another reservation, or let %(who)s extend it."),
+    "reservation_ends_soon": gettext_noop("Let %(who)s extend it in time."),
+    "reservation_not_begun": gettext_noop("Request the cluster again when it has begun, or choose another reservation."),
+    "reservation_absent": gettext_noop("Name a reservation, or let %(who)s make one."),
+    "placement_and_reservation": gettext_noop("Leave out the placement group."),
+    "block_unnamed": gettext_noop("Name the Capacity Block's reservation."),
     "addresses_short": gettext_noop("Ask for a subnet of %(suggestion)s or larger, or for fewer nodes."),
     "addresses_tight": gettext_noop("Ask for a subnet of %(suggestion)s to be safe."),
     "lustre_quota_exceeded": gettext_noop("Ask for less, or let %(who)s have the quota “%(quota)s” raised."),

@@ -80,7 +80,7 @@ def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
         "row": row,
         "form": form,
         "refused": refused,
-        "slurm": row.orchestrator == "hyperpod-slurm",
+        "slurm": row.orchestrator in states.TAKES_JOBS,
         "partitions": partitions,
     }
     return render(request, "clusters/launch.html", context, status=status)

@@ -2,11 +2,12 @@
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from clusters import facts as known_facts
+from clusters import preflight_ec2
 from clusters.architectures.configuration import (
     Configuration,
     Group,
@@ -15,10 +16,13 @@ from clusters.architectures.configuration import (
 from clusters.architectures.parts import ROOT_GIB
 from clusters.facts import Facts
 from clusters.findings import Finding, Level, Refusals
+from clusters.preflight_ec2 import Ec2, Held
 
 __all__ = [
     "Configuration",
+    "Ec2",
     "Finding",
+    "Held",
     "Network",
     "Plan",
     "Quotas",
@@ -80,20 +84,34 @@ def preflight(
     now: datetime,
     *,
     name: str = "",
+    ec2: Ec2 | None = None,
 ) -> list[Finding]:
     """All findings, refusals first.
 
     `usage` counts instances by plain type in the account's *other* clusters of the Region, those that are only wished
-    included, since the quota does not tell them apart once they are made.
+    included, since the quota does not tell them apart once they are made. `ec2` is the same for engines that launch
+    instances of EC2 itself, whose quotas and reservations are others.
     """
+    capacity: tuple[Iterable[Finding], ...]
+    if configuration.made_of().engine == "parallelcluster":
+        on_ec2 = ec2 or Ec2()
+        capacity = (
+            preflight_ec2.families(configuration),
+            preflight_ec2.vcpus(configuration, facts, on_ec2),
+            preflight_ec2.reservations(configuration, facts, on_ec2, now),
+        )
+    else:
+        capacity = (
+            _type_quotas(configuration, quotas, usage),
+            _cluster_quotas(configuration, quotas, usage),
+            _disk_quota(configuration, quotas),
+            _plans(configuration, facts, reservations, now),
+        )
     checks = (
         _name(name),
         _place(configuration, facts),
         _types(configuration, facts),
-        _type_quotas(configuration, quotas, usage),
-        _cluster_quotas(configuration, quotas, usage),
-        _disk_quota(configuration, quotas),
-        _plans(configuration, facts, reservations, now),
+        *capacity,
         _addresses(configuration, facts, network),
         _storage(configuration, quotas),
     )

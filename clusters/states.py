@@ -19,6 +19,7 @@ CLUSTER: Moves = {
 SETTLED = frozenset({"requested", "ready", "degraded", "failed", "deleted"})
 LIVE = frozenset({"creating", "ready", "updating", "degraded"})
 BROKEN = frozenset({"degraded", "failed"})
+TAKES_JOBS = frozenset({"hyperpod-slurm", "parallelcluster"})  # engines whose scheduler we speak to
 USES_QUOTA = frozenset({"requested", "approved", "creating", "ready", "updating", "degraded", "failed", "deleting"})
 
 PART: Moves = {
@@ -71,6 +72,7 @@ kind("cluster.deleting", _("The cluster {name} is being deleted"), icon="trash")
 kind("cluster.deleted", _("The cluster {name} is deleted"), icon="trash")
 
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
+PROGRAM_RAN = kind("part.program", _("ParallelCluster {verb} for {part} ended after {seconds} s with code {code}: {file}"), icon="server")
 PROOF = kind("cluster.proof", _("Proof of {name}, {result}: {proof}"), icon="shield-check")
 kind("part.intended", _("About to ask for {part} in {region}"), icon="point")
 kind("part.creating", _("Asked for {part} in {region}"), icon="cloud-upload")

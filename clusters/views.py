@@ -187,7 +187,7 @@ def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
         and row.state not in ("requested", "deleted")
         and bool(row.needs_person or row.state in states.BROKEN),
         "may_launch": request.role in roles.LAUNCH
-        and row.orchestrator == "hyperpod-slurm"
+        and row.orchestrator in states.TAKES_JOBS
         and row.state in ("ready", "degraded", "updating"),
         "retire_form": ReasonForm(initial={"version": row.version}, prefix="retire"),
         "retry_form": ReasonForm(initial={"version": row.version}, prefix="retry", optional=True),

@@ -63,6 +63,18 @@ class Architecture:
     provenance: Mapping[str, Any]
     changelog: tuple[Mapping[str, str], ...]
     folder: Path
+    script_files: tuple[str, ...] = ()  # empty: all that lie in the folder `lifecycle`
+    families: tuple[str, ...] = ()  # of the compute groups' instance types; empty: any that the engine takes
+
+    @property
+    def engine(self) -> str:
+        """The provider adapter that makes the cluster itself."""
+        return next(part.kind for part in self.parts if part.role == "cluster")
+
+    @property
+    def label(self) -> str:
+        """Engine and orchestrator in one word, as clusters carry it."""
+        return self.engine if self.engine == "parallelcluster" else f"{self.engine}-{self.orchestrator}"
 
     def text(self, name: str) -> str:
         """A file of the architecture, e.g. a template."""
@@ -70,7 +82,8 @@ class Architecture:
 
     def scripts(self) -> dict[str, str]:
         """The lifecycle scripts: name -> text."""
-        files = sorted((self.folder / "lifecycle").iterdir())
+        named = [self.folder / name for name in self.script_files]
+        files = named or sorted((self.folder / "lifecycle").iterdir())
         return {path.name: path.read_text("utf-8") for path in files if path.is_file()}
 
 
@@ -115,6 +128,8 @@ def _read(path: Path) -> Architecture:
         provenance=told["provenance"],
         changelog=tuple(told["changelog"]),
         folder=path.parent,
+        script_files=tuple(told.get("scripts", ())),
+        families=tuple(told.get("families", ())),
     )
 
 

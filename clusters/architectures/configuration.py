@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from clusters import architectures, facts
@@ -13,8 +13,10 @@ from clusters.findings import Finding, Refusals
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 PLAN = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
+RESERVATION = re.compile(r"cr-[0-9a-f]{17}")
+QUEUE = re.compile(r"[a-z](-?[a-z0-9])*")  # what ParallelCluster takes for a queue
 PLAN_ARN = re.compile(r"arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:training-plan/(.+)")
-NAME_LENGTH, GROUPS, TEXT_LENGTH, SOFTWARE = 63, 100, 200, 60
+NAME_LENGTH, QUEUE_LENGTH, GROUPS, TEXT_LENGTH, SOFTWARE = 63, 25, 100, 200, 60
 VPC_CIDR, SUBNET_PREFIX = "10.0.0.0/16", 22
 VPC_PREFIXES = range(16, 23)  # with less there is no room for the small subnets beside the nodes' own
 SMALLEST_SUBNET = 28
@@ -26,7 +28,10 @@ class Group:
     instance_type: str  # plain, e.g. p5.48xlarge
     count: int
     role: str
-    training_plan: str = ""  # its name; "": whatever AWS has free
+    training_plan: str = ""  # HyperPod: its name; "": whatever AWS has free
+    reservation: str = ""  # EC2: the id of an on-demand reservation or a Capacity Block
+    capacity: str = ""  # EC2: on-demand or capacity-block
+    placement_group: bool = False  # EC2: close together, by a group that is made for it
 
 
 @dataclass(frozen=True)
@@ -246,9 +251,18 @@ class _Reader:
             self.refuse("not_fields", path)
             return Group("", "", 0, "")
         self.only(given, f"{path}.", Group.__dataclass_fields__)
+        on_ec2 = "instance_groups.capacity" in self.architecture.parameters
         name = self.text(given, "name", f"{path}.")
-        if name and (len(name) > NAME_LENGTH or not NAME.fullmatch(name)):
-            self.refuse("bad_name", f"{path}.name", name, NAME_LENGTH)
+        pattern, longest, code = (QUEUE, QUEUE_LENGTH, "bad_queue") if on_ec2 else (NAME, NAME_LENGTH, "bad_name")
+        if name and (len(name) > longest or not pattern.fullmatch(name)):
+            self.refuse(code, f"{path}.name", name, longest)
+        strange = ["training_plan"] if on_ec2 else ["reservation", "capacity", "placement_group"]
+        for field_name in [each for each in strange if given.get(each)]:
+            self.refuse("not_here", f"{path}.{field_name}", values={"title": self.architecture.title})
+        group = self.plain_group(given, path, name)
+        return replace(group, **self.ec2_capacity(given, path)) if on_ec2 else group
+
+    def plain_group(self, given: Mapping[str, Any], path: str, name: str) -> Group:
         return Group(
             name=name,
             instance_type=facts.plain_name(self.text(given, "instance_type", f"{path}.").strip()),
@@ -256,6 +270,17 @@ class _Reader:
             role=self.limited("instance_groups.role", given.get("role"), f"{path}.role"),
             training_plan=self.plan(given, path),
         )
+
+    def ec2_capacity(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Where EC2 takes the instances from."""
+        reservation = self.text(given, "reservation", f"{path}.", needed=False)
+        if reservation and not RESERVATION.fullmatch(reservation):
+            self.refuse("bad_reservation", f"{path}.reservation", reservation)
+        close = given.get("placement_group", False)
+        if not isinstance(close, bool):
+            self.refuse("not_yes_or_no", f"{path}.placement_group", _short(repr(close)))
+        capacity = self.limited("instance_groups.capacity", given.get("capacity") or None, f"{path}.capacity")
+        return {"reservation": reservation, "capacity": capacity, "placement_group": close is True}
 
     def plan(self, given: Mapping[str, Any], path: str) -> str:
         plan = self.text(given, "training_plan", f"{path}.", needed=False)
@@ -323,6 +348,9 @@ class _Reader:
     def checks(self, given: Any) -> tuple[str, ...]:
         if not isinstance(given or [], list):
             self.refuse("not_list", "deep_health_checks")
+            return ()
+        if given and "deep_health_checks" not in self.architecture.parameters:
+            self.refuse("not_here", "deep_health_checks", values={"title": self.architecture.title})
             return ()
         checks = [self.limited("deep_health_checks", each) for each in given or []]
         return tuple(dict.fromkeys(each for each in checks if isinstance(each, str)))

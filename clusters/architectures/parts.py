@@ -13,7 +13,8 @@ from clusters.architectures import Architecture, PartKind
 from clusters.architectures.configuration import Configuration, Group
 
 BUCKET_LENGTH = 63
-ROOT_GIB = 500
+ROOT_GIB, COMPUTE_ROOT_GIB = 500, 200
+IMAGE = "ubuntu2204"
 PLAIN_ROLES = frozenset({"controller", "login"})  # they run services, where hyper-threading helps
 
 
@@ -57,6 +58,8 @@ def parts(architecture: Architecture, wish: Configuration) -> list[PartSpec]:
 def _body(architecture: Architecture, wish: Configuration, part: PartKind, wiring: Wiring) -> dict[str, Any]:
     if part.kind == "hyperpod":
         return hyperpod(architecture, wish, wiring)
+    if part.kind == "parallelcluster":
+        return parallelcluster(architecture, wish, wiring)
     parameters = {"base": base_parameters, "eks": eks_parameters}[part.role]
     return {
         "TemplateBody": architecture.text(part.template),
@@ -77,7 +80,7 @@ def base_parameters(architecture: Architecture, wish: Configuration, wiring: Wir
         "PublicCidr": str(blocks[0]),
         "LustreGib": str(buckets.lustre.capacity_gib),
         "LustreMbsPerTib": str(buckets.lustre.mbs_per_tib),
-        "LifecycleBucketName": bucket_name("sagemaker-", wiring),
+        "LifecycleBucketName": bucket_name("sagemaker-" if architecture.engine == "hyperpod" else "cohort-", wiring),
         "DataBucketName": buckets.bucket or bucket_name("cohort-data-", wiring),
         "MakeDataBucket": "no" if buckets.bucket and buckets.bucket_exists else "yes",
     }
@@ -153,6 +156,92 @@ def _group(group: Group, wish: Configuration, wiring: Wiring, source: str) -> di
         plan = f"training-plan/{group.training_plan}"
         request["TrainingPlanArn"] = f"arn:aws:sagemaker:{wish.region}:{wiring.account_id}:{plan}"
     return request
+
+
+def parallelcluster(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, Any]:
+    """The configuration file of ParallelCluster without tags, and the scripts that its nodes run."""
+    scripts = architecture.scripts()
+    bucket = _output(wiring, "base", "LifecycleBucketName")
+    key = f"lifecycle/{digest(scripts)}"
+    folder, name = f"s3://{bucket}/{key}", wiring.names["cluster"]
+    head = next(group for group in wish.instance_groups if group.role == "controller")
+    access = [
+        {"BucketName": bucket},
+        {"BucketName": _output(wiring, "base", "DataBucketName"), "EnableWriteAccess": True},
+    ]
+    configuration = {
+        "Region": wish.region,
+        "Image": {"Os": IMAGE},
+        "Imds": {"ImdsSupport": "v2.0"},
+        "HeadNode": {
+            "InstanceType": head.instance_type,
+            "Networking": _networking(wiring, "SubnetId", _output(wiring, "base", "NodeSubnetId")),
+            "LocalStorage": {"RootVolume": {"Size": ROOT_GIB, "Encrypted": True}},
+            "Iam": {
+                "AdditionalIamPolicies": [
+                    {"Policy": _output(wiring, "base", "HeadNodePolicyArn")},
+                    {"Policy": "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"},
+                ],
+                "S3Access": access,
+            },
+            "CustomActions": {
+                "OnNodeConfigured": {"Script": f"{folder}/head_node.sh", "Args": [name, wish.region, folder]}
+            },
+        },
+        "Scheduling": {
+            "Scheduler": "slurm",
+            "SlurmSettings": {"QueueUpdateStrategy": "DRAIN"},
+            "SlurmQueues": [
+                _queue(group, wiring, access, folder) for group in wish.instance_groups if group.role == "compute"
+            ],
+        },
+        "SharedStorage": _shared_storage(wish, wiring),
+    }
+    objects = [{"bucket": bucket, "key": f"{key}/{name}", "text": text} for name, text in sorted(scripts.items())]
+    return {"configuration": configuration, "objects": objects, "head": head.name}
+
+
+def _networking(wiring: Wiring, field_name: str, subnets: Any) -> dict[str, Any]:
+    return {field_name: subnets, "AdditionalSecurityGroups": [_output(wiring, "base", "SecurityGroupId")]}
+
+
+def _queue(group: Group, wiring: Wiring, access: list[dict[str, Any]], folder: str) -> dict[str, Any]:
+    resource: dict[str, Any] = {
+        "Name": group.name,
+        "InstanceType": group.instance_type,
+        # As many at least as at most: instances for training are static, they do not come and go with jobs.
+        "MinCount": group.count,
+        "MaxCount": group.count,
+        "Efa": {"Enabled": _speaks_efa(group.instance_type)},
+    }
+    if group.reservation:
+        resource["CapacityReservationTarget"] = {"CapacityReservationId": group.reservation}
+    return {
+        "Name": group.name,
+        "CapacityType": "CAPACITY_BLOCK" if group.capacity == "capacity-block" else "ONDEMAND",
+        "Networking": {
+            **_networking(wiring, "SubnetIds", [_output(wiring, "base", "NodeSubnetId")]),
+            "PlacementGroup": {"Enabled": group.placement_group},
+        },
+        "ComputeSettings": {"LocalStorage": {"RootVolume": {"Size": COMPUTE_ROOT_GIB}}},
+        "Iam": {"S3Access": access},
+        "CustomActions": {"OnNodeConfigured": {"Script": f"{folder}/every_node.sh"}},
+        "ComputeResources": [resource],
+    }
+
+
+def _speaks_efa(instance_type: str) -> bool:
+    known = facts.load().instance(instance_type)
+    return bool(known and known.efa)
+
+
+def _shared_storage(wish: Configuration, wiring: Wiring) -> list[dict[str, Any]]:
+    lustre = {"FileSystemId": _output(wiring, "base", "LustreId")}
+    mounts = [{"MountDir": "/fsx", "Name": "fsx", "StorageType": "FsxLustre", "FsxLustreSettings": lustre}]
+    if wish.storage.openzfs:
+        volume = {"VolumeId": _output(wiring, "base", "OpenZfsVolumeId")}
+        mounts.append({"MountDir": "/home", "Name": "home", "StorageType": "FsxOpenZfs", "FsxOpenZfsSettings": volume})
+    return mounts
 
 
 def provisioning_parameters(wish: Configuration, wiring: Wiring) -> dict[str, Any]:

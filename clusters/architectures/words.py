@@ -53,4 +53,28 @@ SHOWN = (
         "A retired site keeps its network, its file systems and its buckets, because data is in them; a "
         "person deletes them."
     ),
+    gettext_noop("ParallelCluster with P5"),
+    gettext_noop(
+        "Slurm on EC2 by AWS ParallelCluster, for P5 instances from an on-demand reservation or a Capacity Block, with Lustre at /fsx and, if wished, OpenZFS at /home."
+    ),
+    gettext_noop("How many instances the group has; all of them run all the time."),
+    gettext_noop("The controller is the head node; each compute group is a queue of its name."),
+    gettext_noop("How EC2 gives the instances: on demand, also from a reservation, or from a Capacity Block."),
+    gettext_noop("ParallelCluster's own daemon on the head node replaces instances that fail."),
+    gettext_noop(
+        "One private subnet with a NAT gateway and an S3 endpoint; the head node has no public address and is reached by Session Manager."
+    ),
+    gettext_noop(
+        "With the real ParallelCluster on the sandbox cloud that comes with Cohort. Not yet proven in an account of a participant."
+    ),
+    gettext_noop(
+        "The Slurm REST API listens on the head node's private address: whoever is to launch jobs from outside needs a route into the network."
+    ),
+    gettext_noop(
+        "At the end of a Capacity Block AWS takes its instances away; those of an on-demand reservation stay, at the on-demand price."
+    ),
+    gettext_noop("ParallelCluster with Trn1"),
+    gettext_noop(
+        "Slurm on EC2 by AWS ParallelCluster, for Trn1 instances from an on-demand reservation or a Capacity Block, with Lustre at /fsx and, if wished, OpenZFS at /home."
+    ),
 )

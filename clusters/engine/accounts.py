@@ -18,7 +18,7 @@ from tenants.work import due
 HOURLY = timedelta(hours=1)
 DENIED_AGAIN = timedelta(seconds=10)  # the account's owner is probably at it right now
 LOST_AGAIN = timedelta(minutes=1)
-SERVICES = {"sagemaker": ("for cluster usage", "HyperPod"), "fsx": ("Lustre",)}
+SERVICES = {"sagemaker": ("for cluster usage", "HyperPod"), "fsx": ("Lustre",), "ec2": ("Running On-Demand",)}
 
 
 def step(held: due.Held) -> None:
@@ -38,17 +38,18 @@ def step(held: due.Held) -> None:
         CloudAccount.objects.select_for_update().get(pk=row.pk)
         due.finish(held, again_in=HOURLY)
         CloudAccount.objects.filter(pk=row.pk).update(last_contact_at=Now(), denied_reason="")
-        for region, (quotas, plans) in read.items():
+        for region, (quotas, held_capacity) in read.items():
             changed = sum(_keep(row, region, quota) for quota in quotas)
-            for plan in plans:
-                Reservation.objects.filter(external_id=plan["TrainingPlanName"], region=region).update(engine_status=plan["Status"])
+            for name, status in held_capacity.items():
+                Reservation.objects.filter(external_id=name, region=region).update(engine_status=status)
             if changed:
                 timeline.record(
                     states.ACCOUNT_READ, about=row, by=ENGINE, account=row.account_id, region=region, count=changed
                 )
 
 
-def _read(row: CloudAccount, region: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _read(row: CloudAccount, region: str) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Its quotas, and the provider's word for each training plan and EC2 reservation."""
     account = account_of(row, region)
     quotas = [
         {**quota, "ServiceCode": service}
@@ -56,8 +57,10 @@ def _read(row: CloudAccount, region: str) -> tuple[list[dict[str, Any]], list[di
         for quota in aws.pages(account, "service-quotas", "ListServiceQuotas", "Quotas", ServiceCode=service, MaxResults=100)
         if any(word in quota["QuotaName"] for word in words)
     ]
-    plans = list(aws.pages(account, "sagemaker", "ListTrainingPlans", "TrainingPlanSummaries", MaxResults=100))
-    return quotas, plans
+    plans = aws.pages(account, "sagemaker", "ListTrainingPlans", "TrainingPlanSummaries", MaxResults=100)
+    states_of = {plan["TrainingPlanName"]: plan["Status"] for plan in plans}
+    reserved = aws.pages(account, "ec2", "DescribeCapacityReservations", "CapacityReservations", MaxResults=100)
+    return quotas, states_of | {one["CapacityReservationId"]: one["State"] for one in reserved}
 
 
 def _keep(row: CloudAccount, region: str, quota: dict[str, Any]) -> bool:

@@ -1,12 +1,17 @@
 """What the workers do for clusters, jobs and accounts."""
 
-from clusters.engine import accounts, jobs, step
+from clusters.engine import accounts, jobs, step, turns
 from tenants.work.due import Held
 from tenants.work.loop import handler
 
 
-@handler("cluster")
+@handler(turns.QUICK_TURN)
 def cluster(held: Held) -> None:
+    step.step(held)
+
+
+@handler(turns.SLOW_TURN, queue="slow")
+def cluster_that_runs_programs(held: Held) -> None:
     step.step(held)
 
 

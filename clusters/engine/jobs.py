@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters.access import slurm_endpoint
-from clusters.engine import names
+from clusters.engine import names, turns
 from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow
 from clusters.engine.proofs import keep_access
@@ -194,7 +194,7 @@ def _write(
             _answered(row, called)
         _observed(row, seen, step, tails.get(row.pk))
     if any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF):
-        due.wish("cluster", known.cluster.pk, tenant=known.cluster.tenant_id, lane=known.cluster.lane)
+        turns.wish(known.cluster)
 
 
 def _answered(row: Job, called: Called) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-LONGEST = 63  # HyperPod's limit for a cluster's name, the tightest of all
+LONGEST = 60  # ParallelCluster's limit for a cluster's name, the tightest of all
 
 
 def _digest(*facts: object) -> str:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from clusters import states
 from clusters.access import slurm_endpoint
 from clusters.engine.facts import ENGINE, Known, smoke_name
+from clusters.engine.seats import STATES
 from clusters.launchers import Endpoint
 from clusters.models import Cluster, ClusterAccess, FileSystem, Job, Node, Proof
 from clusters.providers import ProviderError, Seen, aws
@@ -78,7 +79,7 @@ def gather(known: Known, seen: Mapping[str, Seen]) -> Evidence:
 def _complete(known: Known, seen: Mapping[str, Seen]) -> bool:
     if len(seen) < len(known.specs) or any(part.phase != "ready" or not part.ours for part in seen.values()):
         return False
-    running = sum(node.status == "Running" for part in seen.values() for node in part.nodes)
+    running = sum(STATES.get(node.status) == "running" for part in seen.values() for node in part.nodes)
     return running >= known.cluster.nodes_wanted
 
 

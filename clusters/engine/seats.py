@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clusters.providers import NodeSeen
 
-# HyperPod's words for an instance -> ours.
+# The engines' words for an instance -> ours: HyperPod's, then EC2's.
 STATES: Mapping[str, str] = {
     "Running": "running",
     "Pending": "pending",
@@ -16,6 +16,12 @@ STATES: Mapping[str, str] = {
     "Failure": "impaired",
     "ShuttingDown": "replacing",
     "NotFound": "gone",
+    "pending": "pending",
+    "running": "running",
+    "stopping": "impaired",
+    "stopped": "impaired",
+    "shutting-down": "replacing",
+    "terminated": "gone",
 }
 
 

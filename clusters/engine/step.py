@@ -1,6 +1,6 @@
 """One step of one cluster: look, plan, write the intent, make one call, write everything down in one transaction."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +10,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters.architectures.parts import MissingOutput
-from clusters.engine import facts, proofs, writing
+from clusters.engine import facts, proofs, seats, turns, writing
 from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
 from clusters.models import Cluster, ExternalObject
 from clusters.providers import ProviderError, Seen, adapter
+from clusters.providers.programs import Ran
 from tenants.wall.acting import acting_for
 from tenants.work import due
 
@@ -23,6 +24,8 @@ UNTOUCHED = ("requested", "deleted")
 CAPACITY = ("capacity", "limit", "insufficient", "quota")
 PATIENCE = timedelta(hours=1)  # how long a cluster waits for capacity before it is called failed
 CAPACITY_AGAIN = 120.0
+# What a program that could not begin, or did nothing before it fell over, means: seconds until the next try.
+PROGRAM_AGAIN = {"ProgramBusy": 7.0, "ProgramMissing": 20.0, "ProgramFailed": 60.0, "ProgramEnded": 60.0}
 
 
 @dataclass
@@ -100,7 +103,7 @@ def _behind(known: facts.Known, row: ExternalObject, seen: Seen | None) -> bool:
 
 def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence) -> Wish:
     cluster = known.cluster
-    running = [node for seen in looked.seen.values() for node in seen.nodes if node.status == "Running"]
+    running = [node for seen in looked.seen.values() for node in seen.nodes if seats.STATES.get(node.status) == "running"]
     return Wish(
         state=cluster.state,
         wanted=cluster.wanted,
@@ -124,6 +127,7 @@ class Outcome:
     digest: str = ""
     error: ProviderError | None = None
     missing: str = ""
+    ran: tuple[Ran, ...] = ()  # the programs that the call ran
 
 
 def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
@@ -143,18 +147,21 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
         ExternalObject.objects.filter(pk=row.pk).update(last_call=call.verb, last_call_at=Now(), token=part.token, absences=0)
         Cluster.objects.filter(pk=known.cluster.pk, first_call_at=None).update(first_call_at=Now())
     before = (row.last_call, row.last_call_at)
-    provider = adapter(row.kind)
+    provider = adapter(row.kind, turns.keeper(held))
+    outcome = Outcome(call, before)
     try:
         if call.verb == "create":
-            return Outcome(call, before, provider.create(known.account, part), digest=known.wished_digest(call.role))
-        if call.verb == "update":
+            made = provider.create(known.account, part)
+            outcome = Outcome(call, before, made, digest=known.wished_digest(call.role))
+        elif call.verb == "update":
             provider.update(known.account, part)
-            return Outcome(call, before, digest=known.wished_digest(call.role))
-        provider.delete(known.account, part)
-        return Outcome(call, before)
+            outcome = Outcome(call, before, digest=known.wished_digest(call.role))
+        else:
+            provider.delete(known.account, part)
     except ProviderError as error:
         log.warning("call_failed", verb=call.verb, part=row.name, kind=error.kind, code=error.code, message=error.message)
-        return Outcome(call, before, error=error)
+        outcome = Outcome(call, before, error=error)
+    return replace(outcome, ran=tuple(getattr(provider, "ran", ())))
 
 
 def _write(
@@ -164,7 +171,7 @@ def _write(
     cluster = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=known.cluster.pk)
     verdict = judge(todo, outcome, known, patience_over=_patience_over(known, outcome))
     again = timedelta(seconds=verdict.again)
-    due.finish(held, again_in=None if verdict.state == "deleted" else again, give_back=verdict.throttled)
+    due.finish(held, again_in=None if verdict.state == "deleted" else again, give_back=verdict.throttled or verdict.waits)
     if verdict.throttled:
         due.cool(held.lane, 20)
     if cluster.generation != known.cluster.generation or cluster.wanted != known.cluster.wanted:
@@ -188,6 +195,7 @@ class Verdict:
     needs_person: str = ""
     fits: str = ""  # the provider's sentence when it does not fit
     throttled: bool = False
+    waits: bool = False  # nothing was tried, and nobody is to blame
 
 
 def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_over: bool) -> Verdict:
@@ -201,6 +209,8 @@ def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_o
         return base
     kind, message = outcome.error.kind, outcome.error.message
     was = known.cluster.state
+    if kind == "throttled" and outcome.error.code in PROGRAM_AGAIN:
+        return Verdict(was if was != "approved" else todo.state, PROGRAM_AGAIN[outcome.error.code], message, waits=True)
     if kind == "throttled":
         return Verdict(was if was != "approved" else todo.state, 20, message, throttled=True)
     if kind in ("unclear", "expired"):

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from clusters import facts as catalogue
 from clusters import states
+from clusters.engine import evidence
 from clusters.engine.facts import ENGINE, Known
 from clusters.engine.seats import Seat, Seated, seated
 from clusters.models import (
@@ -43,7 +44,8 @@ def parts(known: Known, seen: Mapping[str, Seen], planned: Mapping[str, str], ou
 def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
     columns: dict[str, Any] = {
         "status": seen.status,
-        "reason": seen.reason,
+        # What was said of a call that came to nothing stays until there is something to be seen.
+        "reason": seen.reason or (row.reason if seen.phase == "absent" and not row.existed else ""),
         "absences": row.absences + 1 if seen.phase == "absent" else 0,
     }
     if seen.phase != "absent":
@@ -84,6 +86,7 @@ def _advance(row: ExternalObject, to: str, seen: Seen | None) -> None:
 
 def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
     verb, error = outcome.call.verb, outcome.error
+    evidence.keep(row, outcome)
     if error is not None:
         if error.kind == "unclear" and verb == "create":
             _advance(row, "creating", None)  # it may exist: from now on it is looked for, never created blindly
@@ -92,7 +95,8 @@ def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
             last_call, last_call_at = outcome.before
             ExternalObject.objects.filter(pk=row.pk).update(last_call=last_call, last_call_at=last_call_at)
         if error.kind == "refused" and row.refused_since is None:
-            ExternalObject.objects.filter(pk=row.pk).update(refused_since=Now(), reason=error.message)
+            ExternalObject.objects.filter(pk=row.pk).update(refused_since=Now())
+        ExternalObject.objects.filter(pk=row.pk).update(reason=error.message)
         return
     if outcome.missing:
         return
@@ -109,7 +113,7 @@ def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
 
 def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: bool) -> None:
     """Seats and who sits in them. Nothing is concluded from a part that could not be looked at."""
-    told = next((seen[spec.role] for spec in known.specs if spec.kind == "hyperpod" and spec.role in seen), None)
+    told = next((seen[spec.role] for spec in known.specs if spec.role == "cluster" and spec.role in seen), None)
     if told is None or (told.phase == "absent" and not known.nodes and not ending):
         return
     rows = {(node.group, node.seat): node for node in Node.objects.filter(cluster=cluster)}
@@ -271,6 +275,8 @@ def _conditions(row: Cluster, todo: Any, verdict: Any) -> list[dict[str, str]]:
     for name, status, sentence in answers:
         if name == "Progressing" and verdict.needs_person:
             status, sentence = "no", verdict.needs_person
+        if name == "Provisioned" and status != "yes" and verdict.why:
+            sentence = verdict.why
         old = before.get(name)
         since = old["since"] if old and old["status"] == status else now
         told.append({"type": name, "status": status, "sentence": sentence, "since": since})

@@ -1,6 +1,7 @@
 """What is known of instance types, zones and quota names: dated snapshots with their source, read from the files beside."""
 
 import difflib
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -66,6 +67,26 @@ def ml_name(instance_type: str) -> str:
 def cluster_usage(instance_type: str) -> str:
     """The exact name of the quota that counts instances of a type in HyperPod clusters."""
     return f"{ml_name(instance_type)} for cluster usage"
+
+
+# The first that fits says which quota of EC2 counts the vCPUs of an instance type.
+EC2_QUOTAS = (
+    ("p", "Running On-Demand P instances"),
+    ("trn", "Running On-Demand Trn instances"),
+    ("inf", "Running On-Demand Inf instances"),
+    ("g", "Running On-Demand G and VT instances"),
+    ("vt", "Running On-Demand G and VT instances"),
+    ("dl", "Running On-Demand DL instances"),
+    ("hpc", "Running On-Demand HPC instances"),
+    ("x", "Running On-Demand X instances"),
+)
+EC2_STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
+
+
+def ec2_quota(instance_type: str) -> str:
+    """The exact name of the quota that counts the vCPUs of a type on EC2; the account's own list gives the code."""
+    letters = "".join(itertools.takewhile(str.isalpha, plain_name(instance_type)))
+    return next((name for prefix, name in EC2_QUOTAS if letters == prefix), EC2_STANDARD)
 
 
 @dataclass(frozen=True)

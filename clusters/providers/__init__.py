@@ -1,6 +1,6 @@
 """The contract every provider adapter keeps. An adapter translates; it never waits, retries, decides or imports Django."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -92,9 +92,23 @@ class Provider(Protocol):
     def delete(self, account: Account, part: Part) -> None: ...
 
 
-def adapter(kind: str) -> Provider:
-    """The adapter of a kind of part: `stack` or `hyperpod`."""
-    from clusters.providers import hyperpod, stacks
+# Whether to go on: asked again and again while a program runs; the first no ends it.
+Keep = Callable[[], bool]
+# Kinds whose create, update and delete run a program for most of a minute; a look is as quick as any other.
+SLOW = frozenset({"parallelcluster"})
 
-    adapters: dict[str, Provider] = {"stack": stacks.Stacks(), "hyperpod": hyperpod.HyperPod()}
+
+def for_ever() -> bool:
+    return True
+
+
+def adapter(kind: str, keep: Keep = for_ever) -> Provider:
+    """The adapter of a kind of part: `stack`, `hyperpod` or `parallelcluster`."""
+    from clusters.providers import hyperpod, parallelcluster, stacks
+
+    adapters: dict[str, Provider] = {
+        "stack": stacks.Stacks(),
+        "hyperpod": hyperpod.HyperPod(),
+        "parallelcluster": parallelcluster.ParallelCluster(keep),
+    }
     return adapters[kind]

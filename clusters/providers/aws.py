@@ -171,6 +171,22 @@ def pages(account: Account, service: str, operation: str, result: str, **paramet
         parameters = {**parameters, "NextToken": answer["NextToken"]}
 
 
+def environment(account: Account) -> dict[str, str]:
+    """What a program needs in its environment to act as the participant's role."""
+    try:
+        credentials = _cloud.credentials(account)
+    except FAILURES as error:
+        raise translated(error, changes=False) from error
+    ours = ("AWS_ENDPOINT_URL", "AWS_CA_BUNDLE", "HTTPS_PROXY", "NO_PROXY")
+    return {name: os.environ[name] for name in ours if os.environ.get(name)} | {
+        "AWS_ACCESS_KEY_ID": credentials.key,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret,
+        "AWS_SESSION_TOKEN": credentials.session_token,
+        "AWS_DEFAULT_REGION": account.region,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
 def model(service: str) -> Any:
     """The service's own description of its requests, as it ships with botocore."""
     return _cloud.session().get_service_model(service)

@@ -61,7 +61,8 @@ def run_instances(cloud: Cloud, call: Call) -> dict[str, Any]:
     _check_place(call, wish["InstanceType"], subnet)
     if call.parameters.get("DryRun"):
         raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
-    _check_quota(cloud, call, wish["InstanceType"], count)
+    if (wish.get("InstanceMarketOptions") or {}).get("MarketType") != "capacity-block":
+        _check_quota(cloud, call, wish["InstanceType"], count)
     capacity.check(cloud, call.account, call.region, wish, count)
     if int(subnet["AvailableIpAddressCount"]) < count * _cards(wish):
         message = "There are not enough free addresses in subnet '" + subnet["SubnetId"] + "' to satisfy the request."
@@ -114,7 +115,9 @@ def _first_card(wish: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cards(wish: dict[str, Any]) -> int:
-    return max(len(wish.get("NetworkInterfaces") or []), 1)
+    """How many of its network cards take an address; the ones for EFA alone take none."""
+    cards = wish.get("NetworkInterfaces") or []
+    return max(sum(card.get("InterfaceType") != "efa-only" for card in cards), 1)
 
 
 def _subnet(cloud: Cloud, call: Call, card: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ DEFAULTS = {
     ("sagemaker", LARGEST_DISK): 1024.0,
     ("vpc", "VPCs per Region"): 5.0,
     ("ec2", "EC2-VPC Elastic IPs"): 5.0,
+    ("ec2", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"): 64.0,
     ("cloudformation", "Stack count"): 2000.0,
     ("eks", "Clusters"): 100.0,
     ("fsx", "Lustre Persistent_2 file systems"): 100.0,

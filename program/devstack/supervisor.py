@@ -38,6 +38,8 @@ class Process:
     # What the kernel sends when the tree's own process dies: a fast end, nobody waits any more.
     orphaned: int = signal.SIGTERM
     restarts: bool = False
+    # It does one thing and ends; nobody waits for it.
+    ends: bool = False
     environment: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     child: subprocess.Popen[bytes] | None = None
@@ -139,9 +141,15 @@ class Tree:
     def _check(self) -> None:
         if self.asked_to_stop:
             raise Stopped
-        for member in self.members:
+        for member in list(self.members):
             if not member.alive():
-                self._ended(member)
+                self._finished(member) if member.ends else self._ended(member)
+
+    def _finished(self, member: Process) -> None:
+        assert member.child is not None
+        self.members.remove(member)
+        if member.child.returncode:
+            self.say(f"{member.name} did not succeed. {self.last_lines(member)}")
 
     def _ended(self, member: Process) -> None:
         assert member.child is not None

@@ -6,6 +6,8 @@ from django.db import close_old_connections
 from tenants.work import due, heartbeat, loop
 
 BELLS = 8  # per ring and queue: more would only find nothing left to claim
+# A queue's own limits where a step may take longer than the usual minute: it waits for a program, and renews its lease.
+LIMITS = {"slow": {"soft_time_limit": 600, "time_limit": 630}}
 BELL_EXPIRES = 10  # seconds; a late bell means nothing
 
 
@@ -23,4 +25,4 @@ def ring() -> None:
     due.free_the_dead()
     for queue in loop.queues():
         for _ in range(min(due.waiting(loop.kinds_of(queue)), BELLS)):
-            work.apply_async(args=[queue], queue=queue, expires=BELL_EXPIRES, retry=False)
+            work.apply_async(args=[queue], queue=queue, expires=BELL_EXPIRES, retry=False, **LIMITS.get(queue, {}))

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from clusters.engine import turns
 from clusters.models import Cluster, ExternalObject, Job
 from clusters.states import SETTLED
 from tenants import entries
@@ -60,12 +61,12 @@ class Command(BaseCommand):
             ExternalObject.objects.exclude(last_call="").update(last_call_at=Now(), absences=0)
             for cluster in Cluster.objects.exclude(state="deleted").select_related("account").order_by("name"):
                 if cluster.state not in SETTLED:
-                    _hold("cluster", cluster)
+                    _hold(turns.kind_of(cluster), cluster)
                     held.append(
-                        f"{tenant.slug} cluster {cluster.name} ({cluster.state}): due --again cluster {cluster.pk}"
+                        f"{tenant.slug} cluster {cluster.name} ({cluster.state}): due --again {turns.kind_of(cluster)} {cluster.pk}"
                     )
                 elif cluster.state != "requested":
-                    due.wish("cluster", cluster.pk, tenant=tenant, lane=cluster.lane)
+                    turns.wish(cluster)
                 jobs = list(Job.objects.filter(cluster=cluster, state="requested").values_list("name", flat=True))
                 if jobs:
                     _hold("jobs", cluster)

@@ -93,6 +93,8 @@ class Command(BaseCommand):
         tree.start(_web(), *_celery(tree, restart))
         tree.wait_for(cloud)
         tree.say(f"{settings.SITE_URL} answers")
+        # Only now: the first page must not wait for what only some clusters need.
+        tree.launch(Process("pcluster-install", python("program/devstack/prepare.py", "pcluster"), ends=True))
         self._demo(tree)
         tree.say("")
         tree.say(f"Cohort is ready: {settings.SITE_URL}/")

@@ -1,0 +1,56 @@
+"""Whose turn a cluster waits for: the ordinary queue, or the one for clusters whose changes run a program; and how it is kept."""
+
+import time
+from datetime import timedelta
+
+import structlog
+from django.conf import settings
+from django.db import OperationalError, close_old_connections
+
+from clusters import architectures
+from clusters.models import Cluster
+from clusters.providers import SLOW, Keep
+from tenants.work import due
+
+log = structlog.get_logger(__name__)
+
+QUICK_TURN, SLOW_TURN = "cluster", "cluster-slow"
+RENEW_EVERY = 20.0
+# A program must be gone before somebody else may take the turn.
+MARGIN = 15.0
+
+
+def kind_of(cluster: Cluster) -> str:
+    """One kind for a cluster's whole life, so that never two hold it at once."""
+    made_of = architectures.architecture(cluster.architecture)
+    return SLOW_TURN if SLOW & {part.kind for part in made_of.parts} else QUICK_TURN
+
+
+def wish(cluster: Cluster, *, after: timedelta = timedelta(0)) -> None:
+    """Ask the engine to look at this cluster, in the transaction of the change."""
+    due.wish(kind_of(cluster), cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane, after=after)
+
+
+def keeper(held: due.Held) -> Keep:
+    """Renews the lease while a program runs; no is the answer when the turn is over, or soon will be."""
+    lease = float(settings.LEASE_SECONDS)
+    every, margin = min(RENEW_EVERY, lease / 4), min(MARGIN, lease / 3)
+    tried = renewed = time.monotonic()
+
+    def keep() -> bool:
+        nonlocal tried, renewed
+        now = time.monotonic()
+        if now - tried < every:
+            return now - renewed < lease - margin
+        tried = now
+        try:
+            if not due.renew(held):
+                return False
+        except OperationalError:
+            log.warning("lease_not_renewed", kind=held.kind, ref=held.ref)
+            close_old_connections()
+            return now - renewed < lease - margin
+        renewed = now
+        return True
+
+    return keep
