@@ -18,8 +18,9 @@ HUB_ACCOUNT = "999999999999"
 POLICY = "what-cohort-may-do"
 # What the provisioner needs: the services its architectures are made of, and nothing else of the account.
 ALLOWED = [
-    "cloudformation:*", "ec2:*", "eks:*", "fsx:*", "iam:*", "kms:DescribeKey", "logs:*", "s3:*", "sagemaker:*",
-    "secretsmanager:GetSecretValue", "servicequotas:Get*", "servicequotas:List*", "ssm:GetParameter*", "sts:AssumeRole",
+    "cloudformation:*", "cloudwatch:*", "dynamodb:*", "ec2:*", "eks:*", "fsx:*", "iam:*", "kms:DescribeKey", "lambda:*",
+    "logs:*", "route53:*", "s3:*", "sagemaker:*", "secretsmanager:GetSecretValue", "servicequotas:Get*",
+    "servicequotas:List*", "ssm:GetParameter*", "sts:AssumeRole", "tag:GetResources",
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from tenants.web.problems import Refused
 Say = Callable[[str], None]
 LOOK_EVERY = 0.5
 MOUNT = "/fsx"
+CUSTOMER_MANAGED = "customer-managed"  # by what ParallelCluster itself brings into the participant's account
 
 
 class TookTooLong(RuntimeError):
@@ -37,21 +38,37 @@ def configuration(row: Row, cluster: Row) -> dict[str, Any]:
     software = {name: version for name, version in row["software"].items() if name != "kubernetes"}
     if "eks" in cluster["orchestrator"]:
         software["kubernetes"] = row["software"]["kubernetes"]
-    return {
-        "architecture": ARCHITECTURES[cluster["orchestrator"]],
+    document = {
+        "architecture": _architecture(cluster),
         "region": cluster["region"],
         "az_id": cluster["az_id"],
         "subnet_cidr": cluster["subnet_cidr"],
         "instance_groups": [_group(group) for group in cluster["instance_groups"]],
-        "node_recovery": cluster["node_recovery"],
         "storage": _storage(cluster["storage"]),
         "software": software,
     }
+    if cluster["node_recovery"] != CUSTOMER_MANAGED:
+        document["node_recovery"] = cluster["node_recovery"]
+    return document
+
+
+def _architecture(cluster: Row) -> str:
+    """ParallelCluster has an architecture for each family of accelerated instances."""
+    slug = ARCHITECTURES[cluster["orchestrator"]]
+    if slug != "parallelcluster":
+        return slug
+    worker = next(group for group in cluster["instance_groups"] if group["role"] == "compute")
+    return f"{slug}-{worker['instance_type'].split('.')[0]}"
 
 
 def _group(row: Row) -> dict[str, Any]:
     group = {name: row[name] for name in ("name", "instance_type", "count", "role")}
-    return group | ({"training_plan": row["reservation"]["id"]} if "reservation" in row else {})
+    if "reservation" not in row:
+        return group
+    kind, name = row["reservation"]["kind"], row["reservation"]["id"]
+    if kind == "training_plan":
+        return group | {"training_plan": name}
+    return group | {"reservation": name, "capacity": "capacity-block" if kind == "capacity_block" else "on-demand"}
 
 
 def _storage(rows: list[Row]) -> dict[str, Any]:

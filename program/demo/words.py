@@ -48,5 +48,5 @@ DEGREES = {
 }
 
 # Orchestrators that this version can launch -> the reference architecture that does it.
-ARCHITECTURES = {"hyperpod-slurm": "hyperpod-slurm", "hyperpod-eks": "hyperpod-eks"}
+ARCHITECTURES = {"hyperpod-slurm": "hyperpod-slurm", "hyperpod-eks": "hyperpod-eks", "parallelcluster": "parallelcluster"}
 FILE_SYSTEMS = {"fsx_lustre": "lustre", "fsx_openzfs": "openzfs"}
