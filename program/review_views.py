@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from program import queries, reviews, states
 from program.figures import THIRD_TIME
 from program.meeting import in_order
+from program.minutes_views import addenda_of, found_minutes
 from program.models import Minutes, Review, ReviewItem
 from program.review_forms import FreezeForm, SettleForm
 from support.forms import owners_of
@@ -141,6 +142,7 @@ def _state_of(request: HttpRequest, row: Review) -> dict[str, Any]:
         "row": row,
         "office": _office(),
         "lacking": _lacking(row) if is_open else [],
+        "may_meet": request.role in roles.REVIEW and is_open,
         "may_accept": request.role in roles.REVIEW and is_open,
         "may_publish": request.role in roles.PUBLISH and is_open,
         "may_begin": request.role in roles.PUBLISH and row.state == "draft",
@@ -263,10 +265,8 @@ lock = _step(reviews.lock, "lock", lambda row: _("Review %(number)s is locked.")
 @require_safe
 def minutes(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The minutes that one participant got of one review."""
-    found = Minutes.objects.filter(pk=pk).first()
-    # The office's own minutes name everybody and what is internal.
-    if found is None or (request.tenant.is_office and not request.internal):
-        raise Http404
+    found = found_minutes(request, pk)
     head, *blocks = [block.split("\n") for block in found.body.strip().split("\n\n")]
     seal = blocks.pop() if blocks else []  # the digests come last
-    return render(request, "program/minutes.html", {"row": found, "head": head, "blocks": blocks, "seal": seal})
+    context = {"row": found, "head": head, "blocks": blocks, "seal": seal, "addenda": addenda_of(found)}
+    return render(request, "program/minutes.html", context | {"may_edit": request.role in roles.REVIEW})

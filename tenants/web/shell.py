@@ -11,7 +11,11 @@ from tenants.wall import roles
 
 Nav = list[dict[str, Any]]
 # The last word of an address's name -> the entry of the navigation it lies under.
-SECTIONS = {"cluster": "clusters", "job": "jobs", "case": "cases", "review": "reviews", "item": "reviews"}
+SECTIONS = {
+    "cluster": "clusters", "job": "jobs", "case": "cases", "review": "reviews", "item": "reviews",
+    "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
+    "launch": "launch_board", "action_item": "action_items", "decisions": "action_items",
+}  # fmt: skip
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -45,6 +49,11 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
         ("jobs", _("Jobs"), reverse("jobs"), "job"),
         ("cases", _("Cases"), reverse("cases"), "case"),
     ]
+    if role in roles.READ:
+        entries += [
+            ("launch_board", _("Launch day"), reverse("launch_board"), "rocket"),
+            ("action_items", _("Action items"), reverse("action_items"), "check"),
+        ]
     if role in roles.STAFF:
         entries += [
             ("reviews", _("Weekly review"), reverse("reviews"), "review"),
@@ -56,4 +65,4 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
 
 def _active(here: str, name: str) -> str:
     """The value of aria-current: the page itself, or the part of the site it belongs to."""
-    return "page" if here == name else "true" if SECTIONS.get(here.split("_")[-1]) == name else ""
+    return "page" if here == name else "true" if name in (SECTIONS.get(here), SECTIONS.get(here.split("_")[-1])) else ""
