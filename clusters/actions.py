@@ -25,7 +25,7 @@ from clusters.models import (
 )
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import Participation, Person, Programme, Tenant
+from tenants.models import ApiToken, Participation, Person, Programme, Tenant
 from tenants.web.problems import Refused, Stale
 from tenants.work import due
 
@@ -133,11 +133,18 @@ def summary(wish: Configuration) -> str:
 def approve_cluster(*, cluster: Cluster, person: Person, by: str, version: int | None = None) -> None:
     """Approve what somebody else asked for."""
     cluster = _newest(cluster, version)
-    if cluster.requested_by == person.actor:
+    if _asked_for(cluster, person):
         raise Refused("own_request", _("You asked for this cluster yourself; somebody else has to approve it."), status=403)
     if cluster.state != "requested":
         raise Refused("not_waiting", _("This cluster is not waiting for an approval; it is %(state)s.") % {"state": cluster.state})
     _approved(cluster, by=by)
+
+
+def _asked_for(cluster: Cluster, person: Person) -> bool:
+    """Whether the person asked for it, also by a program with one of the own tokens."""
+    word, _sep, pk = cluster.requested_by.partition(":")
+    own_token = word == "token" and ApiToken.objects.filter(pk=pk, person=person).exists()
+    return own_token or cluster.requested_by == person.actor
 
 
 def _approved(cluster: Cluster, *, by: str) -> None:
