@@ -198,15 +198,27 @@ def initial(model: type) -> str:
 
 def state_writes(tree: ast.Module) -> Iterator[tuple[int, str]]:
     initials = {model.__name__: initial(model) for model in models() if hasattr(model, "MOVES")}
+    values = set(_values(tree, set(initials)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 # `self.state` is an object's own affair as long as it is no row: rows are moved from outside.
-                if isinstance(target, ast.Attribute) and target.attr == "state" and not _is_self(target.value):
+                if isinstance(target, ast.Attribute) and target.attr == "state" and not _is_self(target.value) and target not in values:
                     yield node.lineno, ast.unparse(target)
         elif isinstance(node, ast.Call):
             yield from _call(node, initials)
+
+
+def _values(tree: ast.Module, rows_of: set[str]) -> Iterator[ast.expr]:
+    """Assignments to an argument that its function says to be something else than a row: a figure that is being counted."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            told = {each.arg: ast.unparse(each.annotation) for each in function.args.args + function.args.kwonlyargs if each.annotation}
+            plain = {name for name, kind in told.items() if kind.isidentifier() and kind not in rows_of | {"Any", "object"}}
+            for node in ast.walk(function):
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in plain:
+                    yield node
 
 
 def _is_self(value: ast.expr) -> bool:
@@ -248,6 +260,8 @@ def _made(node: ast.Call, name: str) -> str:
         "Cluster.objects.filter(pk=1).update(state='ready')",
         "Cluster.objects.bulk_update(rows, ['state'])",
         "setattr(job, 'state', 'failed')",
+        "def f(cluster: Cluster):\n    cluster.state = 'ready'",
+        "def f(thing: Any):\n    thing.state = 'ready'",
         "Cluster(state='ready')",
         "Cluster.objects.create(name='x', state='ready')",
     ],
@@ -256,7 +270,7 @@ def test_the_search_for_state_writes_finds_them(code):
     assert list(state_writes(ast.parse(code)))
 
 
-@pytest.mark.parametrize("code", ["Cluster(state='requested')", "rows.filter(state='ready')", "Option(state='x')"])
+@pytest.mark.parametrize("code", ["Cluster(state='requested')", "rows.filter(state='ready')", "Option(state='x')", "def f(now: Now):\n    now.state = 'x'"])
 def test_the_search_for_state_writes_leaves_the_rest_alone(code):
     assert not list(state_writes(ast.parse(code)))
 
