@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -70,6 +71,10 @@ class ItemShown(Shown):
     idle_days = serializers.IntegerField()
     times_on_agenda = serializers.IntegerField()
     carried_over = serializers.BooleanField()
+    late = serializers.BooleanField(help_text="Opened after the cut-off; counted in the next review.")
+    accepted_as_block = serializers.BooleanField()
+    outcome = serializers.CharField(help_text="settled, block, follow_up, ended; empty while it is open.")
+    times_reason = serializers.CharField(help_text="Why it is on the agenda again.")
     owner = serializers.UUIDField(source="owner_id", allow_null=True)
     owner_name = serializers.CharField(source="owner.name", allow_null=True)
     next_step = serializers.CharField()
@@ -93,6 +98,9 @@ class MinutesShown(Shown):
     review_number = serializers.IntegerField()
     cutoff_at = serializers.DateTimeField()
     sha256 = serializers.CharField()
+    edited_at = serializers.DateTimeField(allow_null=True)
+    locked_at = serializers.DateTimeField(allow_null=True, help_text="From then on there are only addenda.")
+    version = serializers.IntegerField()
 
 
 class MinutesDetail(MinutesShown):
@@ -109,6 +117,9 @@ class SettleAsked(VersionAsked):
     owner = serializers.EmailField(max_length=254)
     next_step = serializers.CharField(max_length=300)
     due = serializers.DateField()
+    reason = serializers.CharField(
+        max_length=300, allow_blank=True, default="", help_text="Why it is here again; needed from the third time on."
+    )
 
 
 REVIEWS = Listing(
@@ -213,7 +224,12 @@ def _step(act: Callable[..., Any]) -> Callable[..., Any]:
     return allow(roles.PUBLISH)(described(endpoint("POST")(repeatable(required=False)(do))))
 
 
-STEPS = {"open-session": _step(actions.open_session), "publish": _step(actions.publish), "lock": _step(actions.lock)}
+def _accept(*, review: Review, by: str, version: int | None) -> None:
+    """Accept as a block what has no flag."""
+    actions.accept_as_block(review=review, by=by)
+
+
+STEPS = {"accept": _step(_accept), "open-session": _step(actions.open_session), "publish": _step(actions.publish), "lock": _step(actions.lock)}
 
 
 @allow(roles.REVIEW)
@@ -232,6 +248,7 @@ def settle(request: Request, pk: UUID, item: UUID) -> Response:
         owner=owner_named(sent["owner"]),
         next_step=sent["next_step"],
         due=sent["due"],
+        reason=sent["reason"],
         by=request.actor,
         version=optional_version(request, sent),
     )
@@ -245,7 +262,13 @@ def settle(request: Request, pk: UUID, item: UUID) -> Response:
 @endpoint("GET")
 def all_minutes(request: Request) -> Response:
     """Minutes of published reviews, one row for each participant that the caller may see."""
-    return MINUTES.answer(request, Minutes.objects.all())
+    return MINUTES.answer(request, visible_minutes(request))
+
+
+def visible_minutes(request: Request) -> QuerySet[Minutes]:
+    """The minutes that the caller may see. The office's own name everybody and what is internal."""
+    rows = Minutes.objects.all()
+    return rows if request.internal else rows.exclude(tenant__is_office=True)
 
 
 @allow(roles.READ)
@@ -253,4 +276,4 @@ def all_minutes(request: Request) -> Response:
 @endpoint("GET")
 def minutes(request: Request, pk: UUID) -> Response:
     """The minutes of one participant of one review."""
-    return Response(MinutesDetail(one(Minutes.objects.all(), MinutesDetail, pk)).data)
+    return Response(MinutesDetail(one(visible_minutes(request), MinutesDetail, pk)).data)

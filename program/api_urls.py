@@ -6,7 +6,7 @@ from django.urls import URLPattern, path
 
 from clusters.api import accounts, clusters, jobs, nodes, parts, quotas, records
 from program import api as program
-from program import api_docs
+from program import api_docs, procedure_api
 from support import api as support
 from tenants import api as tenants
 
@@ -33,6 +33,9 @@ READ = [
     ("reviews/<uuid:pk>/", program.review, "review"),
     ("minutes/", program.all_minutes, "minutes"),
     ("minutes/<uuid:pk>/", program.minutes, "minutes-of"),
+    ("decisions/<uuid:pk>/", procedure_api.decision, "decision"),
+    ("action-items/<uuid:pk>/", procedure_api.action_item, "action-item"),
+    ("launch/", procedure_api.launch, "launch"),
     ("service-quotas/", quotas.service_quotas, "service-quotas"),
 ]
 
@@ -44,6 +47,11 @@ EVERYWHERE = [
     ("reviews/", program.reviews, "reviews"),
     ("cases/", support.cases, "cases"),
     ("cases/<uuid:pk>/notes/", support.notes, "case-notes"),
+    ("decisions/", procedure_api.all_decisions, "decisions"),
+    ("action-items/", procedure_api.all_action_items, "action-items"),
+    ("minutes/<uuid:pk>/addenda/", procedure_api.addenda, "minutes-addenda"),
+    ("reviews/trend/", procedure_api.review_trend, "review-trend"),
+    ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
     ("accounts/", accounts.tenant_accounts, "accounts"),
@@ -60,6 +68,12 @@ WRITE = [
     ("reviews/", program.office_reviews, "reviews"),
     *((f"reviews/<uuid:pk>/{step}/", view, f"review-{step}") for step, view in program.STEPS.items()),
     ("reviews/<uuid:pk>/items/<uuid:item>/settle/", program.settle, "review-item-settle"),
+    ("reviews/<uuid:pk>/late/", procedure_api.late, "review-late"),
+    ("decisions/", procedure_api.tenant_decisions, "decisions"),
+    ("action-items/", procedure_api.tenant_action_items, "action-items"),
+    *((f"action-items/<uuid:pk>/{verb}/", view, f"action-item-{verb}") for verb, view in procedure_api.DOINGS.items()),
+    ("minutes/<uuid:pk>/edit/", procedure_api.edit_minutes, "minutes-edit"),
+    ("minutes/<uuid:pk>/addenda/", procedure_api.tenant_addenda, "minutes-addenda"),
 ]
 
 

@@ -12,11 +12,22 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from clusters import models as c
-from program.models import ActionItem, Addendum, Decision, Launch, LaunchCluster, LaunchWave, Minutes, Review, ReviewItem
+from program.models import (
+    ActionItem,
+    Addendum,
+    Decision,
+    Launch,
+    LaunchCluster,
+    LaunchWave,
+    Minutes,
+    Review,
+    ReviewItem,
+)
 from program.reviews import freeze, open_session, publish, settle_item
 from support.actions import note_case, open_case, plan_case
 from support.models import Case
 from tenants import entries
+from tenants.actions import note_interaction
 from tenants.files import attach
 from tenants.history import seals, timeline
 from tenants.models import (
@@ -30,7 +41,6 @@ from tenants.models import (
     Tenant,
     TrainingModel,
 )
-from tenants.actions import note_interaction
 from tenants.wall.acting import acting_for, reading_everyone
 from tests.conftest import World
 
@@ -282,7 +292,8 @@ def meetings_of(world: World, everybody: list[Examples]) -> None:
     for number, made in enumerate(everybody, start=1):
         mine = {"tenant": made.tenant}
         with acting_for(made.tenant, staff=True):
-            made.by_noun["action-items"] = _decided(made.tenant, lead, str(number))
+            made.by_noun["action-items"] = given = _decided(made.tenant, lead, str(number))
+            made.by_noun["decisions"] = given.decision
             Addendum.objects.create(**mine, minutes=made["minutes"], text="One thing more.", author=lead.actor)
             made.by_noun["lines"] = LaunchCluster.objects.create(
                 **mine,

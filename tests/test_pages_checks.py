@@ -35,7 +35,8 @@ def home(town: Town, route: Route) -> str:
 
 
 def is_a_page(answer: Any) -> bool:
-    return answer["Content-Type"].startswith("text/html")
+    """What is given as a file is nobody's page."""
+    return answer["Content-Type"].startswith("text/html") and "Content-Disposition" not in answer
 
 
 def seen_by(route: Route) -> list[str]:
