@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from program.devstack.embedded import die_with_parent
+
 CHECKOUT = Path(__file__).parent.parent
 # What the test run set for itself would lead the tree to the test run's own servers.
 OURS = ("DEBUG", "DB_", "BROKER_URL", "VAR", "PORT", "AWS_", "COHORT_TEST_FOLDER", "DJANGO_", "INSTALLATION_ID")
@@ -40,6 +42,8 @@ class RunningTree:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                # A test run that is killed takes its trees with it.
+                preexec_fn=die_with_parent(signal.SIGTERM),
             )
 
     def said(self) -> str:

@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from program.apps import refuse_another_driver
 
 CHECKOUT = Path(__file__).parents[2]
 PRODUCTION = {
@@ -93,7 +96,8 @@ def test_production_accepts_another_endpoint() -> None:
     assert start(AWS_ENDPOINT_URL="https://vpce.example.org").returncode == 0
 
 
-def test_no_driver_but_psycopg2_is_accepted(tmp_path: Path) -> None:
-    (tmp_path / "psycopg").mkdir()
-    (tmp_path / "psycopg" / "__init__.py").write_text("__version__ = '0'")
-    assert "psycopg 3 is installed" in start(PYTHONPATH=str(tmp_path)).stderr
+def test_no_driver_but_psycopg2_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse_another_driver()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if name == "psycopg" else None)
+    with pytest.raises(ImproperlyConfigured, match="psycopg 3 is installed"):
+        refuse_another_driver()
