@@ -159,7 +159,8 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
         else:
             provider.delete(known.account, part)
     except ProviderError as error:
-        log.warning("call_failed", verb=call.verb, part=row.name, kind=error.kind, code=error.code, message=error.message)
+        tell = log.info if error.code in PROGRAM_AGAIN else log.warning
+        tell("call_failed", verb=call.verb, part=row.name, kind=error.kind, code=error.code, message=error.message)
         outcome = Outcome(call, before, error=error)
     return replace(outcome, ran=tuple(getattr(provider, "ran", ())))
 

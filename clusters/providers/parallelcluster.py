@@ -60,6 +60,7 @@ class ParallelCluster:
 
     def create(self, account: Account, part: Part) -> str:
         """First without doing anything, so that its own validators speak; then for real."""
+        programs.could_begin()
         self._upload(account, part)
         files, words = _configuration(part), ("create-cluster", *_named(account, part), "--cluster-configuration", FILE)
         dry = self._run(account, (*words, "--dryrun", "true"), files)
@@ -71,6 +72,7 @@ class ParallelCluster:
         return str(made.answer.get("cluster", {}).get("cloudformationStackArn", ""))
 
     def update(self, account: Account, part: Part) -> None:
+        programs.could_begin()
         self._upload(account, part)
         words = ("update-cluster", *_named(account, part), "--cluster-configuration", FILE)
         changed = self._run(account, words, _configuration(part))

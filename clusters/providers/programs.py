@@ -25,6 +25,7 @@ LONGEST = 240.0  # seconds; a creation takes 15 to 40 on two busy cores
 LOOK_EVERY = 0.2
 SAID, LOG = 1_000_000, 300_000  # characters that are kept of what it said and of its log
 SET_DEATH_SIGNAL = 1
+SCRATCH = "cohort-pcluster-"
 
 
 @dataclass(frozen=True)
@@ -54,21 +55,38 @@ def executable() -> Path:
     return Path(os.environ.get("PCLUSTER") or CHECKOUT / ".pcluster-venv" / "bin" / "pcluster")
 
 
-def run(words: tuple[str, ...], *, files: Mapping[str, str], environment: Mapping[str, str], keep: Keep) -> Ran:
-    """Run it in a scratch folder that holds `files`, with nothing of our own environment. Raises ProviderError when it
-    cannot begin."""
+def _found() -> Path:
     program = executable()
     if not os.access(program, os.X_OK):
         sentence = "ParallelCluster is not installed on this machine yet; its clusters wait until it is."
         raise ProviderError("throttled", sentence, code="ProgramMissing")
-    with _turn() as lock, tempfile.TemporaryDirectory(prefix="cohort-pcluster-") as scratch:
+    return program
+
+
+def could_begin() -> None:
+    """Raises ProviderError when it certainly could not begin now: nothing needs to be prepared then."""
+    _found()
+    with _Turn():
+        return
+
+
+def run(words: tuple[str, ...], *, files: Mapping[str, str], environment: Mapping[str, str], keep: Keep) -> Ran:
+    """Run it in a scratch folder that holds `files`, with nothing of our own environment. Raises ProviderError when it
+    cannot begin."""
+    program = _found()
+    with _Turn() as lock, tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
+        os.pwrite(lock, scratch.encode(), 0)
         for name, text in files.items():
             (Path(scratch) / name).write_text(text)
         return _run([str(program), *words], Path(scratch), _environment(program, scratch, environment), lock, keep)
 
 
-class _turn:
-    """This machine's one turn, or ProviderError when another program has it."""
+class _Turn:
+    """This machine's one turn, or ProviderError when another program has it.
+
+    The lock's file names the last program. When the worker that started it was killed, so was the program; whatever it
+    had started itself is ended here, before anybody else may begin.
+    """
 
     def __enter__(self) -> int:
         name = os.environ.get("PCLUSTER_LOCK") or os.path.join(tempfile.gettempdir(), f"cohort-pcluster-{os.getuid()}")
@@ -79,15 +97,31 @@ class _turn:
             os.close(self.lock)
             sentence = "ParallelCluster works for another cluster on this machine; this one is next."
             raise ProviderError("throttled", sentence, code="ProgramBusy") from None
+        self._clear_away()
         return self.lock
 
     def __exit__(self, *_: object) -> None:
         os.close(self.lock)
 
+    def _clear_away(self) -> None:
+        scratch = os.pread(self.lock, 1000, 0).decode("utf-8", "replace").strip()
+        os.ftruncate(self.lock, 0)
+        if not os.path.basename(scratch).startswith(SCRATCH):
+            return
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                ours = f"HOME={scratch}".encode() in (process / "environ").read_bytes().split(b"\0")
+                if ours:
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:
+                continue  # it has ended meanwhile, or is none of ours
+        shutil.rmtree(scratch, ignore_errors=True)
+
 
 def _environment(program: Path, scratch: str, given: Mapping[str, str]) -> dict[str, str]:
     return {
         "HOME": scratch,
+        "TMPDIR": scratch,
         "PATH": f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin",
         "LANG": "C.UTF-8",
         "NODE_NO_WARNINGS": "1",
@@ -173,10 +207,3 @@ def _clean(text: str, environment: Mapping[str, str]) -> str:
         if environment.get(name):
             text = text.replace(environment[name], f"<{name}>")
     return text
-
-
-def left_behind(folder: Path) -> None:
-    """Scratch folders of workers that were killed: remove what is older than any program can be."""
-    for path in folder.glob("cohort-pcluster-*/"):
-        if time.time() - path.stat().st_mtime > 4 * LONGEST:
-            shutil.rmtree(path, ignore_errors=True)

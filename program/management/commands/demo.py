@@ -56,10 +56,6 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(opened)} cloud accounts")
         refused = launches.load(told, who, opened, self.stdout.write)
         wanted = [cluster["name"] for _, cluster in launches.launchable(told)]
-        skipped = told["totals"]["clusters"] - len(wanted)
-        self.stdout.write(
-            f"{skipped} clusters are left out: there is no reference architecture for ParallelCluster yet"
-        )
         if refused:
             raise CommandError(f"{len(refused)} clusters were refused: {', '.join(refused)}.")
         if wait and not launches.wait_until_settled(wanted, self.stdout.write, timeout):
