@@ -121,8 +121,8 @@ def test_every_cluster_that_can_be_launched_has_a_configuration_in_order(told: A
     for wish in wishes:
         for kind, count in wish.counts().items():
             counts[kind] = counts.get(kind, 0) + count
-    assert len(wishes) == 8
-    assert (counts["p5.48xlarge"], counts["trn1.32xlarge"]) == (100, 8)
+    assert len(wishes) == 13
+    assert (counts["p5.48xlarge"], counts["trn1.32xlarge"]) == (127, 24)
 
 
 def _everything() -> dict[str, Any]:
