@@ -176,7 +176,10 @@ def install_pcluster():
     say("installing ParallelCluster into .pcluster-venv, once")
     shutil.rmtree(PCLUSTER_VENV, ignore_errors=True)
     python = os.path.join(PCLUSTER_VENV, "bin", "python")
-    run([UV, "venv", "-q", "--python", PYTHON, PCLUSTER_VENV], "Python could not make an environment for ParallelCluster.")
+    run(
+        [UV, "venv", "-q", "--python", PYTHON, PCLUSTER_VENV],
+        "Python could not make an environment for ParallelCluster.",
+    )
     run(
         [UV, "pip", "install", "--python", python, "--require-hashes", "--compile-bytecode", "-q", "-r", PCLUSTER_LOCK],
         "ParallelCluster could not be installed. Is a package index reachable, and is there room on the disk?",
