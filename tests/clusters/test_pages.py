@@ -234,7 +234,7 @@ def test_a_cluster_with_running_jobs_is_not_retired_and_the_page_says_why(world:
 )
 def test_a_button_exists_only_where_the_role_may_use_it(world: World, hoshi: Examples, role: str, sees: bool) -> None:
     page = signed_in(world.person(role)).get(page_of(hoshi["clusters"])).content.decode()
-    assert [f"/{what}/" in page for what in ("retire", "launch")] == [sees, sees]
+    assert [f"{page_of(hoshi['clusters'])}{what}/" in page for what in ("retire", "launch")] == [sees, sees]
 
 
 def test_a_page_with_something_unsettled_polls_and_gets_nothing_while_nothing_changed(
