@@ -84,7 +84,8 @@ class FreezeForm(forms.Form):
 
 def shown(moment: datetime, zone: str) -> str:
     """A moment as the programme's own clock shows it."""
-    return date_format(moment.astimezone(ZoneInfo(zone)), "l, j F Y, H:i")
+    there = moment.astimezone(ZoneInfo(zone))
+    return f"{date_format(there, 'DAY_FORMAT')} {there:%H:%M}"
 
 
 class SettleForm(forms.Form):

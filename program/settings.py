@@ -199,6 +199,7 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("ja", _("Japanese"))]
 LOCALE_PATHS = [BASE_DIR / "program" / "locale"]
+FORMAT_MODULE_PATH = ["program.formats"]
 
 # --- files
 STATIC_URL = "/static/"

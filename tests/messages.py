@@ -4,12 +4,13 @@ It reads the source itself: strings in gettext calls, and what templates transla
 """
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import polib
+from django.conf import settings
+from django.utils.translation import templatize
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("tenants", "clusters", "support", "program")
@@ -49,8 +50,6 @@ def in_python(source: str) -> Iterator[Message]:
 
 
 def _of_templates() -> Iterator[tuple[Path, Message]]:
-    from django.utils.translation import templatize
-
     for file in sorted((ROOT / "templates").rglob("*")):
         if file.suffix not in (".html", ".txt") or file.name in ("styleguide.html", "api_docs.html"):
             continue
@@ -88,6 +87,6 @@ def translated(entry: polib.POEntry) -> bool:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "program.settings")
+    settings.configure(USE_I18N=True)
     for folder in sorted(LOCALE.iterdir()):
         print(folder.name, "{} messages, {} without a translation".format(*update(folder.name)))

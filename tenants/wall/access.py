@@ -14,6 +14,7 @@ from django.db.models import DateField, Q
 from django.db.models.functions import Cast, Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
+from django.utils.translation import gettext_lazy
 
 from tenants.history import timeline
 from tenants.models import Assignment, Membership, Person, Tenant
@@ -23,7 +24,7 @@ from tenants.web.problems import RETRIED, answer, is_api
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 
-AUDIT_OPENED = timeline.kind("audit.opened", "{actor} opened {path}", audience="internal")
+AUDIT_OPENED = timeline.kind("audit.opened", gettext_lazy("{actor} opened {path}"), audience="internal")
 
 
 class SwallowedError(RuntimeError):

@@ -1,0 +1,1 @@
+"""How each language writes days and times; templates name a format, never its letters."""

@@ -1,0 +1,1 @@
+"""English, the day before the month."""

@@ -1,0 +1,1 @@
+"""Japanese, the year first."""
