@@ -129,7 +129,7 @@ MINUTES = Listing("minutes", MinutesShown, {"review": Id("review_id")}, newest="
 
 
 @contextmanager
-def _the_office(request: Request) -> Iterator[None]:
+def the_office(request: Request) -> Iterator[None]:
     """Reviews are the office's rows. A token that shows no internal text may still count what it may see."""
     if request.tenant is not None and not request.tenant.is_office:
         raise Http404
@@ -140,7 +140,7 @@ def _the_office(request: Request) -> Iterator[None]:
 
 
 def _page(request: Request) -> Response:
-    with _the_office(request):
+    with the_office(request):
         return REVIEWS.answer(request, Review.objects.all())
 
 
@@ -167,7 +167,7 @@ def office_reviews(request: Request) -> Response:
     if cycle is None:
         known = list(cycles.values_list("code", flat=True))
         raise refusal("cycle", nearest(sent["cycle"], known), sent["cycle"], "does_not_exist", allowed=known)
-    with _the_office(request):
+    with the_office(request):
         frozen = actions.freeze(cycle=cycle, cutoff=sent["cutoff"], by=request.actor, regular=sent["regular"])
     return shown_review(request, frozen.pk, status=201)
 
@@ -182,7 +182,7 @@ def review(request: Request, pk: UUID) -> Response:
 
 def shown_review(request: Request, pk: UUID, status: int = 200) -> Response:
     """A review, with the items of all tenants that the caller may see."""
-    with _the_office(request):
+    with the_office(request):
         row = one(Review.objects.all(), ReviewDetail, pk)
     row["items"] = _items(request, pk)
     return versioned(ReviewDetail(row).data, row["version"], status=status)
@@ -212,7 +212,7 @@ def _step(act: Callable[..., Any]) -> Callable[..., Any]:
 
     def do(request: Request, pk: UUID) -> Response:
         sent = asked(VersionAsked, request)
-        with _the_office(request):
+        with the_office(request):
             found = Review.objects.filter(pk=pk).first()
             if found is None:
                 raise Http404
@@ -239,7 +239,7 @@ STEPS = {"accept": _step(_accept), "open-session": _step(actions.open_session), 
 def settle(request: Request, pk: UUID, item: UUID) -> Response:
     """Write down what the meeting settled about one item: owner, next step, date."""
     sent = asked(SettleAsked, request)
-    with _the_office(request), reading_everyone():
+    with the_office(request), reading_everyone():
         found = ReviewItem.objects.filter(review_id=pk, pk=item).first()
     if found is None:
         raise Http404

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from program import board, decisions, reviews, states
 from program import procedure_shapes as shapes
-from program.api import READ_REVIEWS, visible_minutes
+from program.api import READ_REVIEWS, the_office, visible_minutes
 from program.models import ActionItem, Addendum, Decision, Minutes, Review
 from program.trend import trend
 from support.api import owner_named
@@ -219,7 +219,7 @@ def tenant_addenda(request: Request, pk: UUID) -> Response:
 @endpoint("GET")
 def review_trend(request: Request) -> Response:
     """The last twelve reviews of a cycle, the oldest first, as each froze them."""
-    with reading_everyone():
+    with the_office(request):
         cycles = Cycle.objects.order_by("-starts_on")
         code = request.GET.get("cycle", "")
         cycle = cycles.filter(code=code).first() if code else cycles.first()
@@ -234,7 +234,7 @@ def review_trend(request: Request) -> Response:
 @endpoint("GET")
 def review_changes(request: Request, pk: UUID) -> Response:
     """What changed between the review before and this one; each line names the entry behind it."""
-    with reading_everyone():
+    with the_office(request):
         row = Review.objects.filter(pk=pk).values("id", "number", "snapshot__changes").first()
     if row is None:
         raise Http404
