@@ -89,7 +89,10 @@ class Tree:
                 **member.options,
             )
         # For tests and for people who want to see what happens when just this one dies.
-        log.with_suffix(".pid").write_text(str(member.child.pid))
+        note = log.with_suffix(".pid.new")
+        note.write_text(str(member.child.pid))
+        # Whoever reads it at this moment must not find it empty.
+        note.replace(log.with_suffix(".pid"))
         if member not in self.members:
             self.members.append(member)
 
