@@ -50,7 +50,7 @@ class RunningTree:
         """What it told the terminal so far."""
         return self.output.read_text()
 
-    def wait_until_ready(self, seconds: float = 90) -> RunningTree:
+    def wait_until_ready(self, seconds: float = 180) -> RunningTree:
         """Wait for the line that says it is ready."""
         end = time.monotonic() + seconds
         while "Cohort is ready" not in self.said():
@@ -90,7 +90,7 @@ class RunningTree:
                 found.append(process.name + " " + (process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         return found
 
-    def stop(self, with_signal: int = signal.SIGINT, seconds: float = 30) -> int:
+    def stop(self, with_signal: int = signal.SIGINT, seconds: float = 60) -> int:
         """End it and give its exit code."""
         if self.child.poll() is None:
             self.child.send_signal(with_signal)

@@ -30,7 +30,7 @@ def status(url: str) -> int:
         return 0
 
 
-def wait_until_nothing_is_left(tree: RunningTree, seconds: float = 10) -> None:
+def wait_until_nothing_is_left(tree: RunningTree, seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     while left := tree.processes():
         assert time.monotonic() < end, left
@@ -121,7 +121,7 @@ def test_everything_runs_and_a_killed_supervisor_leaves_nothing_and_loses_nothin
         assert again.manage("shell", "-v", "0", "-c", asked).split()[-1] == "1"
 
         os.kill(again.pid("beat"), signal.SIGKILL)
-        assert again.child.wait(30) == 1
+        assert again.child.wait(60) == 1
         assert "beat was ended by SIGKILL" in again.said()
         wait_until_nothing_is_left(again)
         assert not (again.var / "environment.json").exists()
