@@ -310,3 +310,67 @@ class LaunchCluster(TenantOwned):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Session(OfficeOwned):
+    """Something that people of several participants are taught at or ask at: who taught is its attendance."""
+
+    class Kind(models.TextChoices):
+        MASS = "mass_enablement", _("opening for all participants")
+        WORKSHOP = "workshop", _("workshop")
+        CLINIC = "clinic", _("clinic")
+        OFFICE_HOURS = "office_hours", _("office hours")
+        EVENT = "event", _("event")
+
+    SUBJECT = "session"
+
+    cycle = models.ForeignKey(Cycle, models.PROTECT, related_name="+")
+    code = models.CharField(max_length=20)
+    kind = models.CharField(_("kind"), max_length=16, choices=Kind.choices)
+    title = models.CharField(_("title"), max_length=200)
+    starts_at = models.DateTimeField(_("begins"))
+    minutes = models.PositiveIntegerField(_("minutes"))
+    format = models.CharField(_("format"), max_length=20, blank=True)
+    recurrence = models.CharField(_("repeats"), max_length=80, blank=True)
+    agenda = models.JSONField(_("agenda"), default=list)
+    materials = models.JSONField(_("materials"), default=list)
+    registered = models.PositiveIntegerField(_("registered"), default=0)
+    attended = models.PositiveIntegerField(_("attended"), null=True, blank=True)
+    answers = models.PositiveIntegerField(_("answers to the survey"), null=True, blank=True)
+    satisfaction = models.DecimalField(_("satisfaction"), max_digits=2, decimal_places=1, null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cycle", "code"], name="session_code"),
+            models.CheckConstraint(
+                condition=models.Q(satisfaction=None) | models.Q(satisfaction__range=(1, 5)), name="session_satisfaction"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.title}"
+
+
+class Attendance(OfficeOwned):
+    """A person who was at a review or at a session."""
+
+    class Part(models.TextChoices):
+        ATTENDEE = "attendee", _("took part")
+        SPEAKER = "speaker", _("spoke")
+
+    SUBJECT = "attendance"
+
+    review = models.ForeignKey(Review, models.PROTECT, null=True, related_name="attendance")
+    session = models.ForeignKey(Session, models.PROTECT, null=True, related_name="attendance")
+    person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="+")
+    part = models.CharField(max_length=8, choices=Part.choices, default=Part.ATTENDEE)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(review=None, session__isnull=False) | models.Q(review__isnull=False, session=None),
+                name="attendance_of_one",
+            ),
+            models.UniqueConstraint(fields=["review", "person"], name="attendance_review"),
+            models.UniqueConstraint(fields=["session", "person"], name="attendance_session"),
+        ]
