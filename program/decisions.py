@@ -126,6 +126,7 @@ def give_action_item(
             case=_of(tenant, case),
             decision=_of(tenant, decision),
             review_id=review.pk if review else None,
+            created_at=at,
         )
         told = {
             "number": number,

@@ -25,15 +25,25 @@ from tenants.web.problems import Refused
 CHUNK = 2_000
 
 
-def freeze(*, cycle: Cycle, cutoff: datetime, by: str, regular: bool = True) -> Review:
+def freeze(
+    *,
+    cycle: Cycle,
+    cutoff: datetime,
+    by: str,
+    regular: bool = True,
+    frozen_at: datetime | None = None,
+    at: datetime | None = None,
+    **facts: Any,
+) -> Review:
     """Freeze the next review of a cycle as of `cutoff`, a past moment after the last review's.
 
+    `frozen_at` is for who imports a past that nobody else writes: it need not wait until that has settled.
     Raises Refused when the moment lies ahead, has not settled, or was reviewed; or names the cases that do not add up.
     """
     office = Tenant.objects.get(is_office=True)
     with acting_for(office, staff=True):
         _alone(cycle)
-        frozen_at = settled_until()
+        frozen_at = frozen_at or settled_until()
         _refuse_the_wrong_moment(cutoff, frozen_at)
         last = Review.objects.filter(cycle=cycle).order_by("-cutoff_at").first()
         if last and cutoff <= last.cutoff_at:
@@ -57,10 +67,12 @@ def freeze(*, cycle: Cycle, cutoff: datetime, by: str, regular: bool = True) -> 
             states.REVIEW_FROZEN,
             about=review,
             by=by,
+            at=at,
             number=review.number,
             cutoff=cutoff.isoformat(),
             open_now=found.open_now,
             sha256=review.sha256,
+            **facts,
         )
     return review
 

@@ -69,6 +69,8 @@ def notes_since(review: Review, cases: list[Any]) -> dict[Any, list[str]]:
     rows = CaseNote.objects.filter(case__in=cases).order_by("at", "id")
     if review.previous_cutoff_at:
         rows = rows.filter(at__gt=review.previous_cutoff_at)
+    if review.published_at:
+        rows = rows.filter(at__lte=review.published_at)
     written = list(rows)
     names = actor_names(note.author for note in written)
     found: dict[Any, list[str]] = {}

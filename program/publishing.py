@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-import uuid
+from datetime import datetime
+from typing import Any
 
 from django.db.models import F
 from django.db.models.functions import Now
@@ -43,12 +44,18 @@ def publish(*, review: Review, by: str, version: int | None = None) -> Review:
         if review.state in states.OPEN_REVIEW:
             accept_as_block(review=review, by=by)
             carry_open_items(cutoff=review.cutoff_at, review=review)
-        action = move(review, "published", by=by, columns={"published_at": Now()}, number=review.number).action_id
-        review.refresh_from_db()
-        for tenant in _participants(review):
-            _give_minutes(tenant, review, by, action)
-        _keep(Tenant.objects.get(pk=review.tenant_id), review, internal_minutes(review))
+        give_out(review=review, by=by)
     return review
+
+
+def give_out(*, review: Review, by: str, at: datetime | None = None, **facts: Any) -> None:
+    """Publish as it stands. Runs in the office's scope."""
+    columns = {"published_at": at or Now()}
+    action = move(review, "published", by=by, at=at, columns=columns, number=review.number, **facts).action_id
+    review.refresh_from_db()
+    for tenant in _participants(review):
+        _give_minutes(tenant, review, {"by": by, "at": at, "action_id": action, "number": review.number, **facts})
+    _keep(Tenant.objects.get(pk=review.tenant_id), review, internal_minutes(review))
 
 
 def _participants(review: Review) -> list[Tenant]:
@@ -57,13 +64,12 @@ def _participants(review: Review) -> list[Tenant]:
     return list(Tenant.objects.filter(pk__in=ids).order_by("slug"))
 
 
-def _give_minutes(tenant: Tenant, review: Review, by: str, action: uuid.UUID) -> None:
+def _give_minutes(tenant: Tenant, review: Review, told: dict[str, Any]) -> None:
     # Without `staff` neither another participant's rows nor internal text exist here, so none can get in.
     with acting_for(tenant):
         minutes = _keep(tenant, review, minutes_of(tenant, review))
-        told = {"about": minutes, "by": by, "action_id": action, "number": review.number}
-        timeline.record("review.published", cutoff=review.cutoff_at.isoformat(), **told)
-        timeline.record(states.MINUTES_PUBLISHED, sha256=minutes.sha256, **told)
+        timeline.record("review.published", about=minutes, cutoff=review.cutoff_at.isoformat(), **told)
+        timeline.record(states.MINUTES_PUBLISHED, about=minutes, sha256=minutes.sha256, **told)
 
 
 def _keep(tenant: Tenant, review: Review, body: str) -> Minutes:
@@ -126,19 +132,22 @@ def _refuse_others_names(minutes: Minutes, text: str, before: str = "") -> None:
             )
 
 
-def lock(*, review: Review, by: str, version: int | None = None) -> Review:
+def lock(
+    *, review: Review, by: str, version: int | None = None, at: datetime | None = None, **facts: Any
+) -> Review:
     """End a published review for good: from now on its minutes only get addenda."""
     with acting_for(review.tenant_id, staff=True):
         hold(review, version)
-        action = move(review, "locked", by=by, columns={"locked_at": Now()}, number=review.number).action_id
+        columns = {"locked_at": at or Now()}
+        action = move(review, "locked", by=by, at=at, columns=columns, number=review.number, **facts).action_id
         review.refresh_from_db()
         with reading_everyone():
             rows = list(Minutes.objects.filter(review_id=review.pk, locked_at=None).select_related("tenant"))
         for row in rows:
             with acting_for(row.tenant_id, staff=True):
-                Minutes.objects.filter(pk=row.pk, locked_at=None).update(locked_at=Now())
-                told = {"number": review.number, "sha256": row.sha256, "action_id": action}
-                timeline.record(states.MINUTES_LOCKED, about=row, by=by, audience=_audience(row), **told)
+                Minutes.objects.filter(pk=row.pk, locked_at=None).update(locked_at=at or Now())
+                told = {"number": review.number, "sha256": row.sha256, "action_id": action, **facts}
+                timeline.record(states.MINUTES_LOCKED, about=row, by=by, at=at, audience=_audience(row), **told)
     return review
 
 

@@ -61,10 +61,11 @@ def open_case(
     category: str = "",
     signature: str = "",
     evidence: dict[str, Any] | None = None,
+    number: str = "",
     at: datetime | None = None,
     **facts: Any,
 ) -> Case:
-    """Open a case under the tenant's next number; `text` becomes its first shared note."""
+    """Open a case under the tenant's next number, unless it brings one; `text` becomes its first shared note."""
     title = text_of(title, _("a title"), 200, "title")
     one_of(severity, states.SEVERITIES, "severity")
     one_of(type, tuple(Case.Type.values), "type")
@@ -77,7 +78,7 @@ def open_case(
         participation_id=participation.pk if participation else _participation_of(cluster),
         cluster=cluster,
         job=job,
-        number=_next_number(tenant),
+        number=number or _next_number(tenant),
         type=type,
         title=title,
         severity=severity,
@@ -147,9 +148,17 @@ def take_case(*, case: Case, person: Person, by: str, version: int | None = None
 
 
 def note_case(
-    *, case: Case, text: str, audience: str, by: str, version: int | None = None, at: datetime | None = None
+    *,
+    case: Case,
+    text: str,
+    audience: str,
+    by: str,
+    version: int | None = None,
+    at: datetime | None = None,
+    answers: bool = True,
+    **facts: Any,
 ) -> CaseNote:
-    """Write on a case: shared with the participant, or internal. An answer of the customer ends the wait for it."""
+    """Write on a case: shared with the participant, or internal. What the customer `answers` ends the wait for it."""
     text = text_of(text, _("your note"), 20_000)
     one_of(audience, ("shared", "internal"), "audience")
     if audience == "internal" and not scope().staff:
@@ -166,8 +175,9 @@ def note_case(
         number=case.number,
         case_note=str(note.pk),
         **spoken,
+        **facts,
     )
-    if spoken.get("spoke") == "customer" and case.state == "waiting_customer":
+    if answers and spoken.get("spoke") == "customer" and case.state == "waiting_customer":
         move(case, "in_progress", by=by, at=at, number=case.number)
         fresh(case)
     return note
@@ -211,6 +221,7 @@ def plan_case(
     by: str,
     version: int | None = None,
     at: datetime | None = None,
+    **facts: Any,
 ) -> Case:
     """Settle who does what by when."""
     next_step = text_of(next_step, _("the next step"), 300, "next_step")
@@ -228,12 +239,20 @@ def plan_case(
         owner=str(owner.pk),
         next_step=next_step,
         due=due.isoformat(),
+        **facts,
     )
     return case
 
 
 def change_severity(
-    *, case: Case, severity: str, why: str, by: str, version: int | None = None, at: datetime | None = None
+    *,
+    case: Case,
+    severity: str,
+    why: str,
+    by: str,
+    version: int | None = None,
+    at: datetime | None = None,
+    **facts: Any,
 ) -> Case:
     """Change how bad it is, with the reason. What was raised is due from now, not from before it was known."""
     one_of(severity, states.SEVERITIES, "severity")
@@ -255,6 +274,7 @@ def change_severity(
         was=was,
         to=severity,
         why=why,
+        **facts,
     )
     return case
 

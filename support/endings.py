@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import override
@@ -25,6 +26,7 @@ def resolve_case(
     by: str,
     version: int | None = None,
     at: datetime | None = None,
+    **facts: Any,
 ) -> Case:
     """End a case with its cause and the instance hours it cost."""
     one_of(cause, tuple(Case.Cause.values), "cause")
@@ -50,23 +52,27 @@ def resolve_case(
         cause=words,
         cause_code=cause,
         lost_hours=hours,
+        **facts,
     )
     end_idle_seats(tenant=case.tenant, component=case.component)
     return case
 
 
-def reopen_case(*, case: Case, why: str, by: str, version: int | None = None, at: datetime | None = None) -> Case:
+def reopen_case(
+    *, case: Case, why: str, by: str, version: int | None = None, at: datetime | None = None, **facts: Any
+) -> Case:
     """Open an ended case again: its clocks restart, its first opening, evidence and notes stay."""
     why = text_of(why, _("why"), 300, "why")
     hold(case, version)
     if case.state not in states.ENDED:
         raise Refused("case_open", _("%(number)s is open.") % {"number": case.number}, state=case.state)
     at = moment(at)
-    timeline.record(states.CASE_REOPENED, about=case, by=by, at=at, severity=case.severity, number=case.number, why=why)
+    told = {"severity": case.severity, "number": case.number, "why": why, **facts}
+    timeline.record(states.CASE_REOPENED, about=case, by=by, at=at, **told)
     columns = {"reopened_at": at, "resolved_at": None, "first_response_at": None}
-    moved(case, "in_progress", by=by, at=at, columns=columns)
+    moved(case, "in_progress", by=by, at=at, columns=columns, **facts)
     if case.component:
-        seat_engineers(case=case, by=by, at=at)
+        seat_engineers(case=case, by=by, at=at, **facts)
     return case
 
 

@@ -1,6 +1,7 @@
 """Escalation to a service team: its engineers get a seat at the participant for as long as such a case is open."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
@@ -16,7 +17,15 @@ from tenants.web.problems import Refused
 
 
 def escalate_case(
-    *, case: Case, component: str, why: str, by: str, version: int | None = None, at: datetime | None = None
+    *,
+    case: Case,
+    component: str,
+    why: str,
+    by: str,
+    version: int | None = None,
+    at: datetime | None = None,
+    audience: str = "shared",
+    **facts: Any,
 ) -> Case:
     """Bring in the engineers who answer for a component; the owner stays, the age goes on."""
     why = text_of(why, _("why"), 300, "why")
@@ -34,10 +43,9 @@ def escalate_case(
             allowed=known,
         )
     write(case, component=component)
-    timeline.record(
-        states.CASE_ESCALATED, about=case, by=by, at=at, number=case.number, component=component, was=before, why=why
-    )
-    seat_engineers(case=case, by=by, at=at)
+    told = {"number": case.number, "component": component, "was": before, "why": why, **facts}
+    timeline.record(states.CASE_ESCALATED, about=case, by=by, at=at, audience=audience, **told)
+    seat_engineers(case=case, by=by, at=at, **facts)
     if before != component:
         end_idle_seats(tenant=case.tenant, component=before)
     return case
@@ -54,10 +62,11 @@ def components_of(person: Person) -> list[str]:
     return sorted(set(_serving().filter(person=person).exclude(team="").values_list("team", flat=True)))
 
 
-def seat_engineers(*, case: Case, by: str, at: datetime) -> None:
+def seat_engineers(*, case: Case, by: str, at: datetime, **facts: Any) -> None:
     """Give every engineer of the case's component a seat at its tenant."""
     for seat in _serving().filter(team=case.component).select_related("person"):
-        assign(person=seat.person, tenant=case.tenant, duty="service", by=by, starts_on=min(at, moment(None)).date())
+        starts_on = min(at, moment(None)).date()
+        assign(person=seat.person, tenant=case.tenant, duty="service", by=by, starts_on=starts_on, at=at, **facts)
 
 
 def end_idle_seats(*, tenant: Tenant, component: str) -> None:

@@ -116,13 +116,15 @@ def seat_person(*, person: Person, tenant: Tenant, role: str, by: str, starts_on
     return seat
 
 
-def assign(*, person: Person, tenant: Tenant, duty: str, by: str, starts_on: date) -> Assignment:
+def assign(
+    *, person: Person, tenant: Tenant, duty: str, by: str, starts_on: date, at: datetime | None = None, **facts: Any
+) -> Assignment:
     """Let a member of staff look after a participant."""
     row, new = Assignment.objects.get_or_create(
         person=person, tenant=tenant, duty=duty, ends_on=None, defaults={"starts_on": starts_on}
     )
     if new:
-        timeline.record(entries.ASSIGNED, about=tenant, by=by, person=str(person), duty=duty)
+        timeline.record(entries.ASSIGNED, about=tenant, by=by, at=at, person=str(person), duty=duty, **facts)
     return row
 
 

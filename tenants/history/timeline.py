@@ -28,6 +28,7 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}
+IMPORT = "import"  # the source of what happened before the portal knew: nobody reacts to it any more
 
 
 def kind(
@@ -53,7 +54,7 @@ def record(
     action_id: uuid.UUID | None = None,
     **facts: Any,
 ) -> Entry:
-    """Write one entry in the transaction of the change it describes, and wish for whoever reacts to it.
+    """Write one entry in the transaction of the change it describes, and wish for whoever reacts to it; not when imported.
 
     Raises NoScope outside a scope and LookupError for an undeclared kind.
     """
@@ -81,7 +82,7 @@ def record(
     if at is not None:
         entry.occurred_at = at
     entry.save(force_insert=True)
-    for handler in declared.reacts:
+    for handler in declared.reacts if source != IMPORT else ():
         due.wish(handler, entry.pk, tenant=entry.tenant_id)
     return entry
 
