@@ -10,8 +10,8 @@ from botocore.exceptions import ClientError
 
 from clusters import actions
 from clusters.models import CloudAccount
+from program.demo.dates import Row
 from program.demo.directory import Directory
-from program.demo.programme_file import Row
 from tenants.wall.acting import acting_for
 
 HUB_ACCOUNT = "999999999999"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
-from program.demo.programme_file import Row, Shift
+from program.demo.dates import Row, Shift
 from program.demo.words import DUTIES, ROLES
 from tenants import actions, entries
 from tenants.history import timeline
@@ -33,6 +33,13 @@ class Directory:
 
     def actor(self, handle: str) -> str:
         return self.people[handle].actor
+
+
+def shift_before(told: Row) -> Shift | None:
+    """By how much an earlier run moved the dates: what a second run adds weeks later belongs to the same past."""
+    row = told["cycles"][0]
+    known = Cycle.objects.filter(programme__code=told["programme"]["code"], code=row["code"]).first()
+    return Shift(known.starts_on - date.fromisoformat(row["starts_on"])) if known else None
 
 
 def load(told: Row, shift: Shift) -> Directory:

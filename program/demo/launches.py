@@ -9,8 +9,8 @@ from typing import Any
 from clusters import actions
 from clusters.models import Bucket, CloudAccount, Cluster, FileSystem, ServiceQuota
 from clusters.states import SETTLED
+from program.demo.dates import Row
 from program.demo.directory import Directory
-from program.demo.programme_file import Row
 from program.demo.words import ARCHITECTURES, FILE_SYSTEMS
 from tenants.actions import add_record
 from tenants.models import Participation

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from program.demo.dates import Row, Shift, field, moment
+from program.demo.past import checks
 from program.demo.words import DEGREES, FAMILIES, ROLES
 
 FILE = Path(__file__).parent / "programme.yaml"
-
-Row = dict[str, Any]
 
 # What has to be there for loading, per list of the file. A dot leads into a part of the row.
 NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -39,6 +38,7 @@ NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
         "node_recovery": str, "storage": list,
     },
     "instance_groups": {"name": str, "instance_type": str, "count": int, "role": str},
+    **checks.NEEDED,
 }  # fmt: skip
 
 
@@ -50,25 +50,8 @@ class Unfit(ValueError):
         self.problems = problems
 
 
-@dataclass(frozen=True)
-class Shift:
-    """Moves a moment of the file to today's by whole weeks, so that weekdays and review days stay what they are."""
-
-    by: timedelta
-
-    def moment(self, text: str) -> datetime:
-        return moment(text) + self.by
-
-    def day(self, text: str) -> date:
-        return date.fromisoformat(text) + self.by
-
-
 def shift(told: Row, now: datetime) -> Shift:
     return Shift(timedelta(weeks=(now - moment(told["meta"]["as_of"])).days // 7))
-
-
-def moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def read(path: Path = FILE) -> Row:
@@ -79,17 +62,10 @@ def read(path: Path = FILE) -> Row:
         raise Unfit([f"{path.name} cannot be read: {error}"]) from error
     # What refers to something is only worth checking once the rows have their fields.
     problems = list(_shapes(told)) or [*_twice(told), *_references(told), *_values(told), *_totals(told)]
+    problems = problems or checks.problems(told)
     if problems:
         raise Unfit(problems)
     return told
-
-
-def field(row: Row, path: str) -> Any:
-    """`row["a"]["b"]` for "a.b"; None where a part is missing."""
-    found: Any = row
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
 
 
 def clusters(told: Row) -> Iterator[tuple[str, Row, Row]]:
@@ -108,6 +84,8 @@ def _shapes(told: Any) -> Iterator[str]:
             yield f"{section}: is missing"
     for section in ("cycles", "people", "participants", "reservations"):
         yield from _rows(told.get(section), section, section)
+    for section in checks.SECTIONS:
+        yield from _rows(told.get(section, []), section, section)
 
 
 def _rows(rows: Any, section: str, where: str) -> Iterator[str]:

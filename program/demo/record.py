@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from clusters.models import QuotaGrant, Reservation
+from program.demo.dates import Row, Shift
 from program.demo.directory import Directory
-from program.demo.programme_file import Row, Shift
 from program.demo.words import DEGREES, FAMILIES
 from tenants import actions
 from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel

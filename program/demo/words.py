@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from support.models import Case
 from tenants.models import TrainingModel
 from tenants.wall import roles
 
@@ -50,3 +51,23 @@ DEGREES = {
 # Orchestrators that this version can launch -> the reference architecture that does it.
 ARCHITECTURES = {"hyperpod-slurm": "hyperpod-slurm", "hyperpod-eks": "hyperpod-eks", "parallelcluster": "parallelcluster"}
 FILE_SYSTEMS = {"fsx_lustre": "lustre", "fsx_openzfs": "openzfs"}
+
+# What a case of the past turned out to be, by the category it has in the file.
+_CAUSE = Case.Cause
+CAUSES = {
+    "accounting": _CAUSE.UNKNOWN,
+    "capacity": _CAUSE.CAPACITY,
+    "configuration": _CAUSE.CONFIGURATION,
+    "framework": _CAUSE.SOFTWARE,
+    "hardware": _CAUSE.HARDWARE,
+    "image": _CAUSE.SOFTWARE,
+    "maintenance": _CAUSE.PROVIDER,
+    "network": _CAUSE.CONFIGURATION,
+    "observability": _CAUSE.CONFIGURATION,
+    "performance": _CAUSE.SOFTWARE,
+    "provisioning": _CAUSE.CONFIGURATION,
+    "quota": _CAUSE.CAPACITY,
+    "scheduler": _CAUSE.SOFTWARE,
+    "storage": _CAUSE.CONFIGURATION,
+    "training": _CAUSE.UNKNOWN,
+}

@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from program.apps import is_loopback
 from program.demo import accounts, directory, launches, programme_file, record
+from program.demo.past import loading
+from program.demo.past.rows import Past
 
 ONE_AT_A_TIME = 7_002  # advisory lock
 
@@ -48,7 +50,7 @@ class Command(BaseCommand):
         self.stdout.write(f"the demo programme is loaded ({time.monotonic() - began:.1f} s)")
 
     def _load(self, told: programme_file.Row, wait: bool, timeout: float) -> None:
-        shift = programme_file.shift(told, timezone.now())
+        shift = directory.shift_before(told) or programme_file.shift(told, timezone.now())
         who = directory.load(told, shift)
         self.stdout.write(f"{len(who.tenants) - 1} participants and {len(who.people)} people")
         record.load(told, shift, who)
@@ -56,6 +58,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(opened)} cloud accounts")
         refused = launches.load(told, who, opened, self.stdout.write)
         wanted = [cluster["name"] for _, cluster in launches.launchable(told)]
+        loading.load(Past(told, shift, who), self.stdout.write)
         if refused:
             raise CommandError(f"{len(refused)} clusters were refused: {', '.join(refused)}.")
         if wait and not launches.wait_until_settled(wanted, self.stdout.write, timeout):

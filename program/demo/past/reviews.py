@@ -1,0 +1,152 @@
+"""Imports the weekly reviews: each frozen from the imported history by the same logic, then held, decided and locked."""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+from zoneinfo import ZoneInfo
+
+from program import decisions, reviews, states
+from program.demo.dates import Row
+from program.demo.past.rows import Past, imported, known, one_action
+from program.models import ActionItem, Attendance, Review
+from program.publishing import give_out
+from support.models import Case
+from support.states import CASE_OPENED
+from support.writing import moment
+from tenants.history.moves import move
+from tenants.models import Cycle, Tenant
+from tenants.wall.acting import acting_for, reading_everyone
+
+NOON = time(12)  # of a day of which the file knows no hour
+
+
+def load(past: Past) -> int:
+    """In the order of their cut-offs; each review is one transaction. Returns how many came in."""
+    cycle = past.who.cycles[next(row["code"] for row in past.told["cycles"] if row["state"] == "running")]
+    office = past.who.tenants["programme"]
+    with acting_for(office, staff=True):
+        there = set(Review.objects.filter(cycle=cycle).values_list("number", flat=True))
+    missing = [row for row in past.told.get("weekly_reviews", []) if row["number"] not in there]
+    for row in missing:
+        with acting_for(office, staff=True):
+            _end_items(past, past.shift.moment(row["cutoff_at"]))
+            _review(past, row, cycle)
+    with acting_for(office, staff=True):
+        _end_items(past, None)
+    return len(missing)
+
+
+def _review(past: Past, row: Row, cycle: Cycle) -> None:
+    chair, scribe = past.who.people[row["chair"]], past.who.people[row["scribe"]]
+    cutoff, held = past.shift.moment(row["cutoff_at"]), past.shift.moment(row["held_at"])
+    with one_action():
+        # Nobody else writes what is dated this far back: what was imported until now is all there will be.
+        review = reviews.freeze(
+            cycle=cycle, cutoff=cutoff, by=chair.actor, frozen_at=moment(None), at=cutoff, **imported()
+        )
+    Review.objects.filter(pk=review.pk).update(chair=chair, scribe=scribe)
+    _attendance(review, row, past)
+    if row["state"] != "closed":
+        return
+    with one_action():
+        move(
+            review, "in_session", by=chair.actor, at=held, columns={"held_at": held}, number=review.number, **imported()
+        )
+    _outcome(past, row, review, held)
+    published = past.shift.moment(row["minutes"]["published_at"])
+    review.refresh_from_db()
+    with one_action():
+        give_out(review=review, by=scribe.actor, at=published, **imported())
+    if row["minutes"]["locked"]:
+        with one_action():
+            reviews.lock(review=review, by=chair.actor, at=published, **imported())
+
+
+def _attendance(review: Review, row: Row, past: Past) -> None:
+    for handle in row.get("attendees", []):
+        Attendance.objects.create(tenant_id=review.tenant_id, review=review, person=past.who.people[handle])
+
+
+def _outcome(past: Past, row: Row, review: Review, held: datetime) -> None:
+    """What the meeting decided and gave out, in the scribe's hand."""
+    by = past.actor(row["scribe"])
+    for decision in past.told.get("decisions", []):
+        if decision["review"] == row["number"]:
+            tenant, case = _about(past, decision)
+            with one_action():
+                decisions.record_decision(
+                    tenants=[tenant],
+                    text=decision["text"],
+                    decided_by=past.who.people[decision["by"]],
+                    by=by,
+                    case=case,
+                    review=review,
+                    number=decision["id"],
+                    at=held,
+                    **imported(imported=decision["id"]),
+                )
+    for item in past.told.get("action_items", []):
+        if item["review"] == row["number"]:
+            _give(past, item, review, by, held)
+
+
+def _give(past: Past, row: Row, review: Review, by: str, held: datetime) -> None:
+    tenant, case = _about(past, row)
+    owner = past.who.people[row["owner"]]
+    # Who has to do it must be able to read it; everything else stays with the office.
+    theirs = next(person["participant"] for person in past.told["people"] if person["handle"] == row["owner"])
+    with one_action():
+        given = decisions.give_action_item(
+            tenant=tenant,
+            text=row["text"],
+            owner=owner,
+            due=past.shift.day(row["due_on"]),
+            by=by,
+            case=case,
+            review=review,
+            audience="shared" if theirs else "internal",
+            number=row["id"],
+            at=held,
+            **imported(imported=row["id"]),
+        )
+    with acting_for(tenant, staff=True):
+        ActionItem.objects.filter(pk=given.pk).update(times_carried=row.get("times_carried", 0))
+
+
+def _about(past: Past, row: Row) -> tuple[Tenant, Case | None]:
+    """The participant whose case it names, and that case; the office when it names none."""
+    named = next((case for case in past.told["cases"] if case["id"] == row.get("case")), None)
+    if named is None:
+        return past.who.tenants["programme"], None
+    tenant = past.who.tenants[named["participant"]]
+    with acting_for(tenant, staff=True):
+        return tenant, Case.objects.get(pk=known(CASE_OPENED)[named["id"]])
+
+
+def _end_items(past: Past, until: datetime | None) -> None:
+    """Report as done what was done by then, so that each review finds the action items as they were."""
+    zone = ZoneInfo(past.told["programme"]["timezone"])
+    untouched = _untouched_items()
+    for row in past.told.get("action_items", []):
+        if row["status"] != "done" or row["id"] not in untouched:
+            continue
+        day = past.shift.day(row["done_on"])
+        at = datetime.combine(day, NOON, zone)
+        if until is None or at <= until:
+            with one_action():
+                decisions.end_action_item(
+                    item=untouched[row["id"]],
+                    outcome="done",
+                    by=past.actor(row["owner"]),
+                    ended_on=day,
+                    at=at,
+                    **imported(),
+                )
+
+
+def _untouched_items() -> dict[str, ActionItem]:
+    """The imported items that nobody has changed since, by the file's ids."""
+    with reading_everyone():
+        given = {pk: name for name, pk in known(states.GIVEN).items()}
+        rows = ActionItem.objects.filter(pk__in=list(given), state="open", version=1).select_related("tenant")
+        return {given[row.pk]: row for row in rows}

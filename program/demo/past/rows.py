@@ -1,0 +1,51 @@
+"""What every part of the import shares: what is there already, and one action for one line of the file."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from program.demo.dates import Row, Shift
+from program.demo.directory import Directory
+from tenants.history.models import Entry
+from tenants.history.timeline import IMPORT
+
+
+@dataclass(frozen=True)
+class Past:
+    """The file, how far its dates move, and whom and what it refers to."""
+
+    told: Row
+    shift: Shift
+    who: Directory
+
+    def of(self, section: str, slug: str) -> list[Row]:
+        """The rows of a section that are about one participant."""
+        return [row for row in self.told.get(section, []) if row.get("participant") == slug]
+
+    def actor(self, handle: str) -> str:
+        return self.who.actor(handle)
+
+
+def known(*kinds: str) -> dict[str, UUID]:
+    """The file's ids of what was imported into this scope, with what they became."""
+    rows = Entry.objects.filter(kind__in=kinds, source=IMPORT, facts__has_key="imported")
+    return dict(rows.values_list("facts__imported", "subject_id"))
+
+
+@contextmanager
+def one_action() -> Iterator[None]:
+    """Entries of one line of the file belong together, as those of one request do."""
+    with structlog.contextvars.bound_contextvars(request_id=str(uuid.uuid4())):
+        yield
+
+
+def imported(**facts: Any) -> dict[str, Any]:
+    """The facts of an imported entry."""
+    return {"source": IMPORT, **facts}
