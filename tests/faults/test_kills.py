@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import socket
 import time
@@ -15,6 +16,7 @@ import pytest
 
 from program.demo import launches, programme_file
 from program.devstack import environment
+from tests import programmes
 from tests.asking import Cloud
 from tests.tree import RunningTree
 
@@ -23,20 +25,26 @@ pytestmark = pytest.mark.tree
 EACH = 5
 PAUSE = (0.2, 3.0)  # seconds between one death and the next
 FROZEN = (1.0, 4.0)
-CLUSTERS = {cluster["name"]: row for row, cluster in launches.launchable(programme_file.read())}
+TOLD = list(launches.launchable(programme_file.read()))
+CLUSTERS = {cluster["name"]: row for row, cluster in TOLD}
 CREATES = ("CreateStack", "CreateCluster")
 WORKERS = ("worker-engine", "worker-slow")
 
 
-def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def _until(what: str, act: Callable[[], bool], seconds: float = 20) -> None:
+    """Try until it works: what is to die may be just being started again."""
+    end = time.monotonic() + seconds
+    while not act():
+        assert time.monotonic() < end, f"{what} did not come back"
+        time.sleep(0.1)
 
 
-def _kill(pid: int) -> None:
+def _signal(pid: int, what: int) -> bool:
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, what)
     except ProcessLookupError:
-        return  # it is just being started again: a death all the same
+        return False
+    return True
 
 
 class Reaper:
@@ -44,12 +52,12 @@ class Reaper:
 
     def __init__(self, tree: RunningTree, chance: random.Random) -> None:
         self.tree, self.chance, self.done = tree, chance, Counter[str]()
-        self.ways: dict[str, Callable[[], object]] = {
-            "worker": lambda: _kill(tree.pid(chance.choice(WORKERS))),
-            "pool child": self._pool_child,
-            "beat": lambda: _kill(tree.pid("beat")),
-            "broker flushed": self._flush,
-            "broker stopped": lambda: _kill(tree.pid("valkey")),
+        self.ways: dict[str, Callable[[], None]] = {
+            "worker": lambda: self._kill(chance.choice(WORKERS)),
+            "pool child": lambda: _until("a pool child", self._kill_a_child),
+            "beat": lambda: self._kill("beat"),
+            "broker flushed": lambda: _until("the broker", self._flush),
+            "broker stopped": lambda: self._kill("valkey"),
             "broker frozen": self._freeze,
         }
 
@@ -64,43 +72,29 @@ class Reaper:
             self.done[way] += 1
             print(f"{time.monotonic() - began:6.1f} s  {way}")
 
-    def _pool_child(self) -> None:
-        """A child that works, when there is one: those of the engine come first."""
-        deadline = time.monotonic() + 15
-        while time.monotonic() < deadline:
-            try:
-                children = _children(self.tree.pid("worker-engine"))
-            except FileNotFoundError:
-                children = []
-            if children:
-                return _kill(self.chance.choice(children))
-            time.sleep(0.2)
-        raise AssertionError("the worker has no children")
+    def _kill(self, name: str) -> None:
+        _until(name, lambda: _signal(self.tree.pid(name), signal.SIGKILL))
 
-    def _flush(self) -> None:
-        """FLUSHALL, as soon as the broker is there to be flushed."""
-        path = str(environment.sockets(self.tree.var) / "valkey.sock")
-        deadline = time.monotonic() + 15
-        while True:
-            try:
-                with socket.socket(socket.AF_UNIX) as line:
-                    line.settimeout(2)
-                    line.connect(path)
-                    line.sendall(b"FLUSHALL\r\n")
-                    assert line.recv(16).startswith(b"+OK")
-                    return
-            except OSError:
-                assert time.monotonic() < deadline, "the broker did not come back"
-                time.sleep(0.2)
+    def _kill_a_child(self) -> bool:
+        pid = self.tree.pid("worker-engine")
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        pids = [int(word) for word in children.read_text().split()] if children.exists() else []
+        return bool(pids) and _signal(self.chance.choice(pids), signal.SIGKILL)
+
+    def _flush(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as line:
+                line.settimeout(2)
+                line.connect(str(environment.sockets(self.tree.var) / "valkey.sock"))
+                line.sendall(b"FLUSHALL\r\n")
+                return line.recv(16).startswith(b"+OK")
+        except OSError:
+            return False
 
     def _freeze(self) -> None:
-        pid = self.tree.pid("valkey")
-        try:
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(self.chance.uniform(*FROZEN))
-            os.kill(pid, signal.SIGCONT)
-        except ProcessLookupError:
-            self._freeze()
+        _until("the broker", lambda: _signal(self.tree.pid("valkey"), signal.SIGSTOP))
+        time.sleep(self.chance.uniform(*FROZEN))
+        _signal(self.tree.pid("valkey"), signal.SIGCONT)
 
 
 @pytest.fixture
@@ -117,20 +111,24 @@ def test_whatever_dies_during_a_launch_nothing_is_made_twice_and_all_is_ready(tr
     seed = int(os.environ.get("COHORT_SEED") or random.randrange(10**6))
     print(f"COHORT_SEED={seed}")
     # Death between a call and its answer is what matters most, so what creates takes its time.
-    Cloud(tree).post("faults", [{"fault": "slow", "operation": name, "seconds": 3, "times": 30} for name in CREATES])
-    tree.manage("demo", seconds=180)
+    Cloud(tree).post("faults", [{"fault": "slow", "operation": name, "seconds": 6, "times": 30} for name in CREATES])
+    programme = str(programmes.only(CLUSTERS, tree.var.parent))
+    tree.manage("demo", "--file", programme, seconds=180)
     cloud, reaper = Cloud(tree), Reaper(tree, random.Random(seed))
     reaper.run()
     still_at_it = "ready" not in tree.manage("shell", "-c", STATES)
     cloud.post("speed", {"speed": 1200})
-    tree.manage("demo", "--wait", "--timeout", "240", seconds=300)
+    tree.manage("demo", "--wait", "--timeout", "600", seconds=700)
     assert min(reaper.done.values()) >= EACH
     assert still_at_it, "the launch was over before the last death: slow the cloud down"
     made = Counter((operation, account, name) for operation, account, _, name in cloud.created())
     assert set(made.values()) == {1}, [call for call, times in made.items() if times > 1]
-    accounts = Counter(row["provider_account"] for row in CLUSTERS.values())
-    assert Counter(account for operation, account, _ in made if operation == "CreateCluster") == accounts
-    assert sum(operation == "CreateStack" for operation, _, _ in made) == 10
+    bare = [(account, re.sub(r"-[a-z0-9]{10}$", "", name)) for _, account, name in made]
+    assert sorted(pair for pair in bare if pair[1] in CLUSTERS) == sorted(
+        (row["provider_account"], name) for name, row in CLUSTERS.items()
+    )
+    eks = sum(cluster["orchestrator"] == "hyperpod-eks" for row in CLUSTERS.values() for cluster in row["clusters"])
+    assert len(bare) == 2 * len(CLUSTERS) + eks, "each has a base stack and itself, on EKS another stack"
     assert "stuck:" not in tree.manage("due")
     tree.manage("verify")
 

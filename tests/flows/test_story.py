@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from program.demo import programme_file
+from tests import programmes
 from tests.tree import RunningTree
 
 pytestmark = [pytest.mark.tree, pytest.mark.chromium]
@@ -26,17 +24,6 @@ exit 137
 INTERNAL, SHARED = "between us: the node was replaced twice", "We look at the fabric of node 7 today"
 
 
-def _programme_without_launches(folder: Path) -> Path:
-    """The demo's people and quotas, but nobody asks for a cluster: that is what the story is about."""
-    told = programme_file.read()
-    for _, _, cluster in programme_file.clusters(told):
-        cluster["orchestrator"] = "parallelcluster"
-    told["totals"]["by_orchestrator"] = {"parallelcluster": told["totals"]["clusters"]}
-    path = folder / "programme.yaml"
-    path.write_text(yaml.safe_dump(told, sort_keys=False))
-    return path
-
-
 @pytest.fixture(scope="module")
 def story_tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTree]:
     folder = tmp_path_factory.mktemp("story")
@@ -44,7 +31,7 @@ def story_tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTree
     running = RunningTree(folder / "var", **settings)
     try:
         running.wait_until_ready(120)
-        running.manage("demo", "--file", str(_programme_without_launches(folder)), seconds=120)
+        running.manage("demo", "--file", str(programmes.only((), folder)), seconds=120)
         yield running
     finally:
         running.stop()
