@@ -136,13 +136,12 @@ class ReopenForm(forms.Form):
 class SettledForm(forms.Form):
     """Owner, next step and date of an item, and from the third time on why it is here again."""
 
-    owner = OwnerField(label=_("Owner"), required=False)
-    next_step = forms.CharField(label=_("Next step"), max_length=300, required=False, help_text=_("Begin with a verb."))
-    due = day_field(_("By"), required=False)
+    owner = OwnerField(label=_("Owner"))
+    next_step = forms.CharField(label=_("Next step"), max_length=300, help_text=_("Begin with a verb."))
+    due = day_field(_("By"))
     reason = forms.CharField(
         label=_("Why it is here again"),
         max_length=300,
-        required=False,
         help_text=_("The participant reads it in its minutes."),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)

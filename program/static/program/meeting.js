@@ -47,6 +47,10 @@
   });
 
   // After an answer the keys work again at once: nobody has to reach for the mouse.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target, xhr } = event.detail;
+    if (xhr.status === 200 && target.contains(document.activeElement)) document.activeElement.blur();
+  });
   document.addEventListener("htmx:afterSettle", (event) => {
     const details = event.detail.elt;
     if (!details.matches?.("details.doing")) return;
