@@ -48,16 +48,23 @@ class FreezeForm(forms.Form):
         widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "60"}, format="%Y-%m-%dT%H:%M"),
     )
 
-    def __init__(self, *args: Any, cycles: list[Cycle], now: datetime, reviewed_until: datetime | None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, cycles: list[Cycle], now: datetime, reviewed_until: datetime | None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.cycles = {str(cycle.pk): cycle for cycle in cycles}
         self.now = now
         zone = cycles[0].programme.timezone
         cutoff = last_cutoff(cycles[0], now)
         margin = span(timedelta(seconds=settings.SETTLE_SECONDS))
-        self.fields["cycle"].choices = [(pk, f"{cycle.programme.code} {cycle.name}") for pk, cycle in self.cycles.items()]
+        self.fields["cycle"].choices = [
+            (pk, f"{cycle.programme.code} {cycle.name}") for pk, cycle in self.cycles.items()
+        ]
         self.fields["which"].choices = [
-            (REGULAR, _("The last regular cut-off, %(moment)s (%(zone)s)") % {"moment": shown(cutoff, zone), "zone": zone}),
+            (
+                REGULAR,
+                _("The last regular cut-off, %(moment)s (%(zone)s)") % {"moment": shown(cutoff, zone), "zone": zone},
+            ),
             (EXTRA, _("Now, less the %(margin)s in which entries may still arrive") % {"margin": margin}),
             (OTHER, _("Another past moment")),
         ]
@@ -78,7 +85,11 @@ class FreezeForm(forms.Form):
         """What the action takes."""
         cycle = self.cycles[self.cleaned_data["cycle"]]
         which = self.cleaned_data["which"]
-        moments = {REGULAR: lambda: last_cutoff(cycle, self.now), EXTRA: settled_until, OTHER: lambda: self.cleaned_data["moment"]}
+        moments = {
+            REGULAR: lambda: last_cutoff(cycle, self.now),
+            EXTRA: settled_until,
+            OTHER: lambda: self.cleaned_data["moment"],
+        }
         return {"cycle": cycle, "cutoff": moments[which](), "regular": which == REGULAR}
 
 
@@ -93,7 +104,9 @@ class SettleForm(forms.Form):
 
     owner = OwnerField(label=gettext_lazy("Owner"))
     due = forms.DateField(label=gettext_lazy("By"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"))
-    next_step = forms.CharField(label=gettext_lazy("Next step"), max_length=300, help_text=gettext_lazy("Begin with a verb."))
+    next_step = forms.CharField(
+        label=gettext_lazy("Next step"), max_length=300, help_text=gettext_lazy("Begin with a verb.")
+    )
     reason = forms.CharField(label=gettext_lazy("Why it is here again"), max_length=300)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 

@@ -32,7 +32,14 @@ from tenants.web.attempt import attempt, see_other
 from tenants.web.problems import Refused, Stale
 
 READ_REVIEWS = roles.STAFF - {roles.AUTOMATION}
-TONES = {"worst": "bad", "unattended": "bad", "new": "warn", "third_time": "warn", "overage": "warn", "decision": "warn"}
+TONES = {
+    "worst": "bad",
+    "unattended": "bad",
+    "new": "warn",
+    "third_time": "warn",
+    "overage": "warn",
+    "decision": "warn",
+}
 
 
 def _office() -> Tenant:
@@ -86,7 +93,9 @@ def freeze(request: HttpRequest) -> HttpResponse:
                 messages.success(request, _("Review %(number)s is frozen.") % {"number": review.number})
                 return see_other(reverse("review", args=[review.pk]))
             status = refused.status
-    return render(request, "program/freeze.html", {"form": form, "refused": refused, "office": request.tenant}, status=status)
+    return render(
+        request, "program/freeze.html", {"form": form, "refused": refused, "office": request.tenant}, status=status
+    )
 
 
 @allow(READ_REVIEWS)
@@ -104,7 +113,9 @@ def _found(pk: UUID) -> Review:
     return found
 
 
-def _shown(request: HttpRequest, row: Review, form: SettleForm | None = None, refused: Any = None, status: int = 200) -> HttpResponse:
+def _shown(
+    request: HttpRequest, row: Review, form: SettleForm | None = None, refused: Any = None, status: int = 200
+) -> HttpResponse:
     """The page of a review; `form` is the one of an item that could not be settled."""
     items = in_order(queries.review_items(row))
     owners = owners_of({item.tenant for item in items}) if items else {}
@@ -118,7 +129,10 @@ def _shown(request: HttpRequest, row: Review, form: SettleForm | None = None, re
         names = dict(Tenant.objects.values_list("slug", "name"))
     causes = dict(Case.Cause.choices)
     context = {
-        "groups": [(code, label, [one for one in told if one["item"].agenda_group == code]) for code, label in states.AGENDA_GROUPS],
+        "groups": [
+            (code, label, [one for one in told if one["item"].agenda_group == code])
+            for code, label in states.AGENDA_GROUPS
+        ],
         "minutes": minutes,
         "resolved": [_ended(one, names, causes) for one in row.snapshot.get("resolved", [])],
         "held_by": actor_names({row.held_by}).get(row.held_by, row.held_by),
@@ -132,7 +146,11 @@ def _shown(request: HttpRequest, row: Review, form: SettleForm | None = None, re
 def _ended(one: dict[str, Any], names: dict[str, str], causes: dict[str, Any]) -> dict[str, Any]:
     """A case that ended since the review before, in words."""
     lost = Decimal(one["lost_hours"]) if one["lost_hours"] else None
-    return one | {"tenant_name": names.get(one["tenant"], one["tenant"]), "cause_words": causes.get(one["cause"], "–"), "lost": lost}
+    return one | {
+        "tenant_name": names.get(one["tenant"], one["tenant"]),
+        "cause_words": causes.get(one["cause"], "–"),
+        "lost": lost,
+    }
 
 
 def _state_of(request: HttpRequest, row: Review) -> dict[str, Any]:
@@ -153,14 +171,20 @@ def _state_of(request: HttpRequest, row: Review) -> dict[str, Any]:
 def _lacking(row: Review) -> list[dict[str, Any]]:
     """What keeps the minutes from going out, with the participants' names."""
     found = reviews.unsettled(row)
-    names = dict(Tenant.objects.filter(slug__in={one["tenant"] for one in found}).values_list("slug", "name")) if found else {}
+    names = (
+        dict(Tenant.objects.filter(slug__in={one["tenant"] for one in found}).values_list("slug", "name"))
+        if found
+        else {}
+    )
     return [one | {"tenant_name": names[one["tenant"]]} for one in found]
 
 
 def _told(item: ReviewItem, owners: dict[Any, Any], form: SettleForm | None = None) -> dict[str, Any]:
     """An item with its form and what is said beside it."""
     bound = form is not None and form.item_pk == item.pk
-    missing = not (item.owner_id and item.next_step and item.next_step_due) or (item.times_on_agenda >= THIRD_TIME and not item.times_reason)
+    missing = not (item.owner_id and item.next_step and item.next_step_due) or (
+        item.times_on_agenda >= THIRD_TIME and not item.times_reason
+    )
     return {
         "item": item,
         "form": form if bound else SettleForm(item=item, owners=owners[item.tenant_id]),
@@ -223,7 +247,13 @@ def _one_item(
     """One item for the page that asked by htmx, and beside it what the review still lacks."""
     with reading_everyone():
         item = ReviewItem.objects.select_related("case", "owner", "tenant").get(pk=pk)
-    context = {"one": _told(item, owners, form), "refused": refused, "may_settle": True, "partial": True, **_state_of(request, row)}
+    context = {
+        "one": _told(item, owners, form),
+        "refused": refused,
+        "may_settle": True,
+        "partial": True,
+        **_state_of(request, row),
+    }
     return render(request, "program/review.html#answer", context, status=status)
 
 
@@ -256,7 +286,9 @@ def _accept(*, review: Review, by: str, version: int | None) -> None:
 
 
 accept = _step(_accept, "accept", lambda row: _("Accepted as a block."), roles.REVIEW)
-begin = _step(reviews.open_session, "begin", lambda row: _("The session of review %(number)s is open.") % {"number": row.number})
+begin = _step(
+    reviews.open_session, "begin", lambda row: _("The session of review %(number)s is open.") % {"number": row.number}
+)
 publish = _step(reviews.publish, "publish", lambda row: _("Review %(number)s is published.") % {"number": row.number})
 lock = _step(reviews.lock, "lock", lambda row: _("Review %(number)s is locked.") % {"number": row.number})
 

@@ -27,7 +27,9 @@ SEVERITY_CHOICES = [(word, SEVERITIES[word]) for word in states.SEVERITIES]
 def owners_of(tenants: Iterable[Tenant]) -> dict[UUID, list[tuple[str, Any]]]:
     """For each tenant who may own its cases, by organisation: the office's people and the participant's own."""
     ids = [tenant.pk for tenant in tenants]
-    seats = Membership.objects.filter(holds_today(), Q(tenant__is_office=True) | Q(tenant__in=ids), person__is_active=True)
+    seats = Membership.objects.filter(
+        holds_today(), Q(tenant__is_office=True) | Q(tenant__in=ids), person__is_active=True
+    )
     seats = seats.exclude(role__in=(roles.AUTOMATION, roles.AUDITOR)).select_related("person", "tenant")
     office: dict[str, list[tuple[str, str]]] = {}
     theirs: dict[UUID, dict[str, list[tuple[str, str]]]] = {pk: {} for pk in ids}
@@ -155,12 +157,16 @@ class CaseForm(forms.Form):
 
 
 class WhyForm(CaseForm):
-    why = forms.CharField(label=_("Why"), max_length=300, help_text=_("It stands in the history, for the participant too."))
+    why = forms.CharField(
+        label=_("Why"), max_length=300, help_text=_("It stands in the history, for the participant too.")
+    )
 
 
 class MitigateForm(CaseForm):
     why = forms.CharField(
-        label=_("What was done"), max_length=300, help_text=_("Training goes on; the cause is not known, so the case stays open.")
+        label=_("What was done"),
+        max_length=300,
+        help_text=_("Training goes on; the cause is not known, so the case stays open."),
     )
 
 
@@ -201,7 +207,11 @@ class SeverityForm(WhyForm):
 class WaitForm(WhyForm):
     whom = forms.ChoiceField(
         label=_("For what"),
-        choices=[("provider", _("the provider's answer")), ("decision", _("a decision")), ("date", _("a date that is agreed"))],
+        choices=[
+            ("provider", _("the provider's answer")),
+            ("decision", _("a decision")),
+            ("date", _("a date that is agreed")),
+        ],
         widget=forms.RadioSelect,
     )
     field_order = ["whom", "why"]
@@ -228,7 +238,9 @@ class ResolveForm(CaseForm):
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=_("So that the next one who meets it finds it."),
     )
-    lost_hours = forms.DecimalField(label=_("Instance hours lost"), required=False, min_value=0, max_digits=10, decimal_places=2)
+    lost_hours = forms.DecimalField(
+        label=_("Instance hours lost"), required=False, min_value=0, max_digits=10, decimal_places=2
+    )
 
     def first(self, case: Case) -> dict[str, Any]:
         lost = case.job.lost_hours if case.job else None

@@ -85,8 +85,15 @@ def _response(case: Case, now: datetime, ended: bool) -> Clock:
     answered = case.first_response_at
     if answered is not None and answered >= start:
         late = answered > due
-        words = _("after %(time)s, late: the target is %(limit)s") if late else _("after %(time)s; the target is %(limit)s")
-        return Clock(_("First response"), "warn" if late else "good", words % {"time": span(answered - start), "limit": limit}, answered)
+        words = (
+            _("after %(time)s, late: the target is %(limit)s") if late else _("after %(time)s; the target is %(limit)s")
+        )
+        return Clock(
+            _("First response"),
+            "warn" if late else "good",
+            words % {"time": span(answered - start), "limit": limit},
+            answered,
+        )
     if ended:
         return Clock(_("First response"), "neutral", _("ended without one"))
     if now > due:
@@ -110,7 +117,11 @@ def _idle(case: Case, now: datetime) -> Clock:
     last = max(start, case.last_shared_at) if case.last_shared_at else start
     days = clocks.idle_days(start, case.last_shared_at, now)
     nobody = case.last_shared_at is None or case.last_shared_at < start
-    words = _("nobody has written yet") if nobody else _("%(time)s since the last shared message") % {"time": span(now - last)}
+    words = (
+        _("nobody has written yet")
+        if nobody
+        else _("%(time)s since the last shared message") % {"time": span(now - last)}
+    )
     return Clock(_("Idle"), "warn" if days >= 5 else "neutral", words, None if nobody else last)
 
 
@@ -120,7 +131,10 @@ def _resolution(case: Case, pauses: list[Pause], until: datetime) -> Clock:
     paused = (until - start) - worked
     words = span(worked)
     if paused >= timedelta(minutes=1):
-        words = _("%(time)s, without the %(paused)s in which the participant was asked") % {"time": words, "paused": span(paused)}
+        words = _("%(time)s, without the %(paused)s in which the participant was asked") % {
+            "time": words,
+            "paused": span(paused),
+        }
     running = any(pause.end is None for pause in pauses) and case.state == "waiting_customer"
     if running:
         words += " " + _("(paused now)")

@@ -18,7 +18,9 @@ def by_urgency(rows: QuerySet, now: datetime) -> QuerySet:
 
 
 def _rank(now: datetime) -> Case:
-    worst_first = Case(*(When(severity=word, then=Value(place)) for place, word in enumerate(states.SEVERITIES)), default=Value(9))
+    worst_first = Case(
+        *(When(severity=word, then=Value(place)) for place, word in enumerate(states.SEVERITIES)), default=Value(9)
+    )
     living = worst_first * Value(STEP, BigIntegerField()) + _epoch(_began())
     newest_first = Value(STEP, BigIntegerField()) - _epoch(Greatest("opened_at", "resolved_at"))
     return Case(
@@ -44,7 +46,11 @@ def _late(now: datetime) -> Q:
     over = Q()
     for word, limit in FIRST_RESPONSE.items():
         before: datetime = now - limit
-        over |= Q(severity=word, opened_at__lt=before) & _null_or_before("reopened_at", before) & _null_or_before("severity_raised_at", before)
+        over |= (
+            Q(severity=word, opened_at__lt=before)
+            & _null_or_before("reopened_at", before)
+            & _null_or_before("severity_raised_at", before)
+        )
     return unanswered & over
 
 

@@ -52,7 +52,9 @@ def cases(request: HttpRequest) -> HttpResponse:
     """Cases one may see: unanswered ones first, then by severity and age."""
     now = timezone.now()
     everybody = list(tenants().filter(is_office=False).order_by("name"))
-    owners = Person.objects.filter(pk__in=visible(request).filter(state__in=states.OPEN).values("owner")).order_by("name", "email")
+    owners = Person.objects.filter(pk__in=visible(request).filter(state__in=states.OPEN).values("owner")).order_by(
+        "name", "email"
+    )
     form = forms.CaseFilters(request.GET, tenants=everybody, owners=list(owners))
     chosen = form.chosen()
     rows = by_urgency(_filtered(visible(request), chosen, request.person), now).values(*ROW)
@@ -146,7 +148,9 @@ def case(request: HttpRequest, pk: UUID) -> HttpResponse:
     return shown(request, found_case(request, pk))
 
 
-def shown(request: HttpRequest, row: Case, note_form: forms.NoteForm | None = None, refused: Any = None, status: int = 200) -> HttpResponse:
+def shown(
+    request: HttpRequest, row: Case, note_form: forms.NoteForm | None = None, refused: Any = None, status: int = 200
+) -> HttpResponse:
     """The page of a case, with the note that could not be kept when there is one."""
     now = timezone.now()
     page = pages.newest_first(queries.case_history(row), request, size=30)
@@ -166,7 +170,8 @@ def shown(request: HttpRequest, row: Case, note_form: forms.NoteForm | None = No
         "similar": _similar(request, row),
         "at_hand": [_asked(verb, row) for verb in offered if verb.name in AT_HAND],
         "more": [_asked(verb, row) for verb in offered if verb.name not in AT_HAND],
-        "note_form": note_form or (forms.NoteForm(case=row, internal=request.internal) if request.role in roles.ANSWER_CASES else None),
+        "note_form": note_form
+        or (forms.NoteForm(case=row, internal=request.internal) if request.role in roles.ANSWER_CASES else None),
         "refused": refused,
     }
     return render(request, "support/case.html", context, status=status)
@@ -174,7 +179,11 @@ def shown(request: HttpRequest, row: Case, note_form: forms.NoteForm | None = No
 
 def _asked(verb: Verb, row: Case) -> dict[str, Any]:
     """A verb with its form, to be asked over the page."""
-    return {"verb": verb, "form": verb.form(case=row, prefix=verb.name), "title": str(verb.title) % {"number": row.number}}
+    return {
+        "verb": verb,
+        "form": verb.form(case=row, prefix=verb.name),
+        "title": str(verb.title) % {"number": row.number},
+    }
 
 
 def _notes(row: Case) -> list[dict[str, Any]]:
@@ -196,4 +205,6 @@ def _similar(request: HttpRequest, row: Case) -> list[Case]:
     alike = Q(signature=row.signature) if row.signature else Q(category=row.category) if row.category else None
     if alike is None:
         return []
-    return list(visible(request).filter(alike, tenant=row.tenant_id).exclude(pk=row.pk).order_by("-opened_at")[:MOST_SIMILAR])
+    return list(
+        visible(request).filter(alike, tenant=row.tenant_id).exclude(pk=row.pk).order_by("-opened_at")[:MOST_SIMILAR]
+    )

@@ -41,7 +41,13 @@ def in_python(source: str) -> Iterator[Message]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        name = (
+            node.func.id
+            if isinstance(node.func, ast.Name)
+            else node.func.attr
+            if isinstance(node.func, ast.Attribute)
+            else ""
+        )
         texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
         if name in SINGLE and len(texts) == 1 and texts[0]:
             yield texts[0], ""
@@ -54,7 +60,9 @@ def _of_templates() -> Iterator[tuple[Path, Message]]:
         if file.suffix not in (".html", ".txt") or file.name in ("styleguide.html", "api_docs.html"):
             continue
         # Django writes a template's messages as calls with the rest blacked out, one piece a line.
-        for call in re.finditer(r"n?gettext\((?:[^()]|\([^()]*\))*\)", templatize(file.read_text("utf-8"), origin=str(file))):
+        for call in re.finditer(
+            r"n?gettext\((?:[^()]|\([^()]*\))*\)", templatize(file.read_text("utf-8"), origin=str(file))
+        ):
             yield from ((file, message) for message in in_python(call[0]))
         for text in re.findall(r"""_\((?:"([^"]+)"|'([^']+)')\)""", file.read_text("utf-8")):
             yield file, (text[0] or text[1], "")

@@ -21,7 +21,20 @@ LETTER = re.compile(r"[^\W\d_]")
 SEEN_ATTRIBUTES = ("title", "aria-label", "placeholder", "alt", "label", "data-label", "aria-valuetext")
 SILENT = {"script", "style", "svg", "pre", "code", "samp", "kbd", "textarea"}
 # Words of a closed list are shown in words of ours, so the word itself on a page is a finding and not data.
-CLOSED = {"state", "severity", "severity_then", "state_then", "role", "duty", "audience", "agenda_group", "kind", "type", "medium", "subject"}
+CLOSED = {
+    "state",
+    "severity",
+    "severity_then",
+    "state_then",
+    "role",
+    "duty",
+    "audience",
+    "agenda_group",
+    "kind",
+    "type",
+    "medium",
+    "subject",
+}
 WORDS = {*show.FAMILIES, *show.SEVERITIES, *show.ROLES}
 # Names that every language writes alike.
 NAMES = {
@@ -82,7 +95,9 @@ class Data:
     """What the fixtures wrote into the database: shown as it is in every language."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        whole = sorted({value.strip() for value in values if LETTER.search(value)} - WORDS | NAMES, key=len, reverse=True)
+        whole = sorted(
+            {value.strip() for value in values if LETTER.search(value)} - WORDS | NAMES, key=len, reverse=True
+        )
         self.pattern = re.compile("|".join(rf"(?<!\w){re.escape(value)}(?!\w)" for value in whole))
         self.all = "\n".join(whole)
 

@@ -39,7 +39,9 @@ def test_every_message_is_translated(language):
 def test_a_translation_has_the_places_that_are_filled_in(language):
     for entry in catalogue(language):
         for text in written(entry):
-            assert sorted(PLACES.findall(text)) == sorted(PLACES.findall(entry.msgid_plural or entry.msgid)), entry.msgid
+            assert sorted(PLACES.findall(text)) == sorted(PLACES.findall(entry.msgid_plural or entry.msgid)), (
+                entry.msgid
+            )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

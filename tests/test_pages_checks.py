@@ -23,7 +23,10 @@ SITE = "http://portal.test"
 PAGES = page_routes()
 WHO = ("programme_manager", "platform_engineer")
 AXE = Axe()
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "resultTypes": ["violations"]}
+WCAG = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
 CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
 
 
@@ -155,7 +158,10 @@ def test_a_page_has_no_barrier_and_nothing_to_scroll_sideways(town: Town, window
 
 
 def told(violations: list[dict[str, Any]]) -> str:
-    short = [{"rule": one["id"], "at": [(node["html"][:200], node["failureSummary"][:200]) for node in one["nodes"][:3]]} for one in violations]
+    short = [
+        {"rule": one["id"], "at": [(node["html"][:200], node["failureSummary"][:200]) for node in one["nodes"][:3]]}
+        for one in violations
+    ]
     return json.dumps(short, indent=1)
 
 
@@ -173,7 +179,9 @@ def test_axe_finds_no_barrier_to_signing_in(window: Window, settings: Any, addre
 @pytest.mark.chromium
 def test_a_barrier_would_be_found(window: Window) -> None:
     page = window.context.new_page()  # without the portal's own policy, which forbids an inline style
-    page.set_content('<html lang="en"><title>x</title><main><h1>x</h1><p style="color:#ccc">pale</p><input></main></html>')
+    page.set_content(
+        '<html lang="en"><title>x</title><main><h1>x</h1><p style="color:#ccc">pale</p><input></main></html>'
+    )
     found = {one["id"] for one in AXE.run(page, options=WCAG).response["violations"]}
     pale = {one["id"] for one in AXE.run(page, options=CONTRAST).response["violations"]}
     page.close()

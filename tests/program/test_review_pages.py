@@ -42,7 +42,9 @@ def as_(world):
 def opened(world):
     def make(tenant, title="Slow", severity="high", **values):
         with acting_for(tenant, staff=True):
-            return actions.open_case(tenant=tenant, title=title, severity=severity, by="engine", at=ago(days=2), **values)
+            return actions.open_case(
+                tenant=tenant, title=title, severity=severity, by="engine", at=ago(days=2), **values
+            )
 
     return make
 
@@ -60,7 +62,9 @@ def text(answer):
 
 def items(review):
     with reading_everyone():
-        return list(ReviewItem.objects.filter(review_id=review.pk).select_related("case", "tenant").order_by("position"))
+        return list(
+            ReviewItem.objects.filter(review_id=review.pk).select_related("case", "tenant").order_by("position")
+        )
 
 
 def now(review):
@@ -239,7 +243,9 @@ def test_what_has_no_flag_is_accepted_together(as_, world, opened):
     case = opened(world.hoshi, severity="low")
     with acting_for(world.hoshi, staff=True):
         actions.note_case(case=case, text="We look", audience="shared", by=lead.actor, at=ago(days=2))
-        actions.plan_case(case=Case.objects.get(), owner=lead, next_step="x", due=NOW.date(), by=lead.actor, at=ago(days=2))
+        actions.plan_case(
+            case=Case.objects.get(), owner=lead, next_step="x", due=NOW.date(), by=lead.actor, at=ago(days=2)
+        )
         actions.take_case(case=Case.objects.get(), person=lead, by=lead.actor, at=ago(days=2))
     review = reviews.freeze(cycle=world.cycle, cutoff=ago(hours=1), by=lead.actor)
     client = as_("programme_officer")

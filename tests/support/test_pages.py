@@ -168,7 +168,10 @@ def test_staff_have_to_say_who_may_read_a_note_and_lose_nothing(as_, case):
         ("viewer", set()),
         ("auditor", set()),
         ("ml_engineer", set()),
-        ("frameworks_specialist", {"take", "ask", "resolve", "assign", "plan", "severity", "wait", "escalate", "mitigate"}),
+        (
+            "frameworks_specialist",
+            {"take", "ask", "resolve", "assign", "plan", "severity", "wait", "escalate", "mitigate"},
+        ),
     ],
 )
 def test_a_page_offers_what_the_role_may_do_in_this_state(as_, case, role, found):
@@ -243,7 +246,9 @@ def test_an_old_page_is_told_so_and_keeps_what_was_typed(as_, world, case):
 )
 def test_what_cannot_be_is_refused_in_the_form_and_changes_nothing(as_, case, verb, sent):
     before = now(case).version
-    answer = as_("lead_architect").post(address(f"{verb}_case", case), {f"{verb}-{name}": value for name, value in sent.items()})
+    answer = as_("lead_architect").post(
+        address(f"{verb}_case", case), {f"{verb}-{name}": value for name, value in sent.items()}
+    )
     assert answer.status_code == 422
     assert "error-summary" in text(answer)
     assert now(case).version == before
@@ -263,7 +268,11 @@ def test_a_customer_opens_a_case_with_its_first_note(as_, world, cluster):
     assert answer.status_code == 303
     with acting_for(world.hoshi):
         opened = Case.objects.get()
-    assert (opened.title, opened.cluster_id, opened.opened_by) == ("It hangs", cluster.pk, world.person("ml_engineer").actor)
+    assert (opened.title, opened.cluster_id, opened.opened_by) == (
+        "It hangs",
+        cluster.pk,
+        world.person("ml_engineer").actor,
+    )
     assert "Since noon." in text(client.get(answer["Location"]))
 
 
@@ -299,7 +308,9 @@ def test_frozen_evidence_stays_as_it_was(as_, world, cluster, failed_job):
     with acting_for(world.hoshi, staff=True):
         entry = timeline.record("job.failed", about=job, by="engine", name=job.name, why="x")
         found = of_job(entry)
-        opened = actions.open_case(tenant=world.hoshi, title="x", severity="high", by="engine", job=job, evidence=found.evidence)
+        opened = actions.open_case(
+            tenant=world.hoshi, title="x", severity="high", by="engine", job=job, evidence=found.evidence
+        )
         type(job).objects.filter(pk=job.pk).update(exit_code=0, node_names=["other"])
     page = text(as_("viewer").get(address("case", opened)))
     assert "lab-1, lab-2" in page and ">137" in page and "step 299" in page
