@@ -134,6 +134,26 @@ def test_a_check_tells_everything_at_once_and_asks_for_nothing(world: World, hos
         assert not Cluster.objects.filter(name="fresh").exists()
 
 
+def test_a_check_of_what_fits_says_so_and_requests_nothing(world: World, hoshi: Examples) -> None:
+    answer = signed_in(world.person("platform_engineer")).post(REQUEST, told(hoshi, do="check"))
+    assert answer.status_code == 200
+    assert "It fits" in answer.content.decode()
+    with acting_for(world.hoshi):
+        assert not Cluster.objects.filter(name="fresh").exists()
+
+
+def test_a_text_that_would_unfold_is_not_read(world: World, hoshi: Examples) -> None:
+    pasted = {
+        "do": "check",
+        "mode": "paste",
+        "name": "x",
+        "account": str(hoshi["accounts"].pk),
+        "document_text": "a: &x [1]\nb: *x",
+    }
+    page = signed_in(world.person("platform_engineer")).post(REQUEST, pasted).content.decode()
+    assert "Aliases (*name) are not read here" in page
+
+
 def test_choosing_another_architecture_or_adding_a_group_keeps_what_was_typed(world: World, hoshi: Examples) -> None:
     client = signed_in(world.person("platform_engineer"))
     added = client.post(REQUEST, told(hoshi, do="add")).content.decode()

@@ -121,7 +121,9 @@ def test_an_internal_note_is_seen_by_staff_and_does_not_exist_for_the_customer(w
     assert "The director is worried." in staff.get(f"{HISTORY}?audience=internal").content.decode()
     for address in (HISTORY, f"{HISTORY}?audience=internal", "/t/hoshi/"):
         assert "The director is worried." not in signed_in(world.person("business_lead")).get(address).content.decode()
-    assert signed_in(world.person("business_lead")).post(f"{HISTORY}note/", note).status_code == 403
+    customer = signed_in(world.person("business_lead"))
+    assert 'name="audience"' not in customer.get(HISTORY).content.decode()
+    assert customer.post(f"{HISTORY}note/", note).status_code == 403
 
 
 def test_a_note_about_the_past_is_marked_and_one_about_the_future_refused(world: World, hoshi: Examples) -> None:
