@@ -51,14 +51,18 @@ next as (
   order by due_at limit 1 for update skip locked)
 update tenants_due d set epoch = epoch + 1, attempt = attempt + 1, again = false, leased_until = clock_timestamp() + %s
 from next where d.id = next.id returning d.id, d.kind, d.ref, d.tenant_id, d.lane, d.epoch, d.attempt"""
+# Whoever wished while it was held asked for a new try: it is not stuck, and its attempts count from nought.
 FINISH = """
-update tenants_due set leased_until = null, done_at = clock_timestamp(), stuck = %s,
-  attempt = case when %s then 0 when %s then greatest(attempt - 1, 0) else attempt end,
+update tenants_due set leased_until = null, done_at = clock_timestamp(), stuck = case when again then '' else %s end,
+  attempt = case when %s or again then 0 when %s then greatest(attempt - 1, 0) else attempt end,
   due_at = case when again then clock_timestamp() else clock_timestamp() + %s end
 where id = %s and epoch = %s and leased_until is not null"""
 REMOVE = "delete from tenants_due where id = %s and epoch = %s and leased_until is not null and not again"
 RENEW = "update tenants_due set leased_until = clock_timestamp() + %s where id = %s and epoch = %s and leased_until is not null"
-FREE = "update tenants_due set leased_until = null where leased_until < statement_timestamp()"
+# What somebody has locked is freed at the next ring: waiting for it would keep the bells from being sent.
+FREE = """
+update tenants_due set leased_until = null, attempt = case when again then 0 else attempt end
+where id in (select id from tenants_due where leased_until < statement_timestamp() for update skip locked)"""
 COUNT = """
 select count(*) from tenants_due where due_at <= statement_timestamp() and leased_until is null and stuck = '' and kind = any(%s)"""
 COOL = """

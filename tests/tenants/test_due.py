@@ -4,7 +4,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from tenants.models import Due
 from tenants.work import due, loop
@@ -117,6 +117,50 @@ def test_a_stuck_row_waits_for_a_wish(db):
     assert claim() is None and due.waiting(["test"]) == 0
     wish()
     assert row().stuck == "" and claim().attempt == 1
+
+
+def test_a_wish_while_the_last_attempt_fails_is_a_new_try(db):
+    wish()
+    held = claim()
+    wish()
+    due.finish(held, again_in=timedelta(hours=1), progress=False, stuck="nobody knows why")
+    assert row().stuck == "" and claim().attempt == 1
+
+
+def test_a_wish_while_its_holder_died_is_a_new_try(db):
+    wish()
+    claim()
+    time_out()
+    due.free_the_dead()
+    assert claim().attempt == 2
+    wish()
+    time_out()
+    due.free_the_dead()
+    assert claim().attempt == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_somebody_has_locked_does_not_keep_the_other_dead_from_being_freed():
+    for ref in ("locked", "free"):
+        wish(ref)
+        claim()
+        time_out(ref)
+    locked, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            wish("locked")
+            locked.set()
+            over.wait(10)
+        connection.close()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert locked.wait(10)
+    assert due.free_the_dead() == 1
+    over.set()
+    holder.join()
+    assert due.free_the_dead() == 1
 
 
 def test_one_account_has_five_in_flight_and_another_is_not_held_back(db):
