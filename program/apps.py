@@ -20,7 +20,7 @@ select session_user, current_setting('server_version_num')::int, rolsuper, rolby
 from pg_roles where rolname = session_user"""
 
 
-def refuse_an_unfit_connection(connection: Any, **kwargs: Any) -> None:
+def refuse_an_unfit_connection(connection: Any) -> None:
     """Refuse a server that is too old and a role that row security does not bind."""
     with connection.cursor() as cursor:
         cursor.execute("select current_setting('server_version_num')::int")
@@ -34,6 +34,15 @@ def refuse_an_unfit_connection(connection: Any, **kwargs: Any) -> None:
             f"The database role {role} is a superuser, bypasses row security, or inherits other roles; "
             "tenants would not be kept apart. Use the role `cohort` of program/db/roles.sql."
         )
+
+
+def take_no_unfit_connection(connection: Any, **kwargs: Any) -> None:
+    """Look at a new connection; left open after a refusal, it would serve whoever asks next, unseen."""
+    try:
+        refuse_an_unfit_connection(connection)
+    except ImproperlyConfigured:
+        connection.close()
+        raise
 
 
 def refuse_another_driver() -> None:
@@ -75,4 +84,4 @@ class ProgramConfig(AppConfig):
     def ready(self) -> None:
         refuse_another_driver()
         refuse_the_demo_in_production()
-        connection_created.connect(refuse_an_unfit_connection, dispatch_uid="refuse_an_unfit_connection")
+        connection_created.connect(take_no_unfit_connection, dispatch_uid="take_no_unfit_connection")

@@ -27,9 +27,13 @@ app.conf.beat_schedule = schedule()
 @worker_init.connect
 def connect_once(**kwargs: Any) -> None:
     """A worker whose database or role is unfit ends at its start, not at its first task."""
+    from django.core.exceptions import ImproperlyConfigured
     from django.db import connection
 
-    connection.ensure_connection()
+    try:
+        connection.ensure_connection()
+    except ImproperlyConfigured as unfit:
+        raise SystemExit(str(unfit)) from unfit  # of whatever is an Exception, Celery would only write a line to the log
     # Its children are forked from here and must not share the connection.
     connection.close()
 

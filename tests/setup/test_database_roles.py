@@ -11,7 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import ProgrammingError, connection, connections
 
-from program.apps import refuse_an_unfit_connection
+from program.apps import refuse_an_unfit_connection, take_no_unfit_connection
+from program.celery import connect_once
 from program.devstack.embedded import ROLES
 
 
@@ -99,6 +100,25 @@ def test_the_superuser_is_refused(superuser: Any) -> None:
         refuse_an_unfit_connection(superuser)
 
 
+def test_a_refused_connection_is_not_left_for_whoever_asks_next(superuser: Any, django_db_blocker: Any) -> None:
+    again = connections.create_connection("default")
+    again.settings_dict = {**again.settings_dict, "USER": "postgres"}
+    with django_db_blocker.unblock():
+        for _ in range(2):
+            with pytest.raises(ImproperlyConfigured, match="postgres is a superuser"), again.cursor() as cursor:
+                cursor.execute("select 1")
+        assert again.connection is None
+
+
+def test_a_worker_with_an_unfit_role_ends_at_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unfit() -> None:
+        raise ImproperlyConfigured("tenants would not be kept apart")
+
+    monkeypatch.setattr(connection, "ensure_connection", unfit)
+    with pytest.raises(SystemExit, match="tenants would not be kept apart"):
+        connect_once()
+
+
 def test_an_old_server_is_refused() -> None:
     class Old:
         def cursor(self) -> "Old":
@@ -118,5 +138,5 @@ def test_an_old_server_is_refused() -> None:
 def test_django_asks_at_every_new_connection(django_db_setup: None, django_db_blocker: Any) -> None:
     from django.db.backends.signals import connection_created
 
-    assert refuse_an_unfit_connection in [receiver() for _, receiver, *_ in connection_created.receivers]
+    assert take_no_unfit_connection in [receiver() for _, receiver, *_ in connection_created.receivers]
     assert connections["default"].vendor == "postgresql"
