@@ -57,6 +57,13 @@ JOB: Moves = {
 JOB_ENDS = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
 JOB_LIVE = frozenset(JOB) - JOB_ENDS
 
+QUOTA_REQUEST: Moves = {
+    "pending": {"case_opened", "approved", "denied"},
+    "case_opened": {"approved", "denied"},
+    "approved": set(),
+    "denied": set(),
+}
+
 CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
 CLUSTER_RETIRED = kind("cluster.retired", _("{actor} asked to delete the cluster {name}: {why}"), icon="trash")
 CLUSTER_RETRIED = kind("cluster.retried", _("{actor} asked to try the cluster {name} again: {why}"), icon="refresh")
@@ -114,3 +121,11 @@ kind("job.timed_out", _("The job {name} ran out of time"), icon="clock", severit
 ACCOUNT_ADDED = kind("account.added", _("{actor} added the cloud account {account}"), icon="key")
 ACCOUNT_READ = kind("account.read", _("The quotas of account {account} in {region} were read: {count} changed"), icon="gauge")
 ACCOUNT_DENIED = kind("account.denied", _("Account {account} does not let us in: {why}"), icon="alert-triangle", severity="high")
+
+QUOTA_ASKED = kind("quota_request.pending", _("{actor} asked for {instances} × {instance_type} in {region}: {reason}"), icon="gauge")
+kind("quota_request.case_opened", _("The provider opened a case for {number}"), icon="gauge")
+kind("quota_request.approved", _("The provider approved {number}: {value} {unit} in {region}"), icon="gauge")
+kind("quota_request.denied", _("The provider denied {number}: {reason}"), icon="gauge")
+
+HEALTH_REPORTED = kind("health.reported", _("{actor} reported {reason} on {node}: {detail}"), icon="alert-triangle")
+HEALTH_SCHEDULED = kind("health.scheduled", _("{actor} announced {reason} for {starts}: {detail}"), icon="calendar")

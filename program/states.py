@@ -23,6 +23,14 @@ LAUNCH: Moves = {
     "done": set(),
 }
 LAUNCH_WAVE: Moves = {"planned": {"started"}, "started": set()}
+REPORT: Moves = {
+    "not_started": {"draft", "submitted", "late"},
+    "draft": {"submitted", "late"},
+    "late": {"draft", "submitted"},
+    "submitted": {"accepted", "disputed"},
+    "disputed": {"submitted", "accepted"},
+    "accepted": set(),
+}
 
 # The order of the meeting; inside a group the oldest case comes first.
 AGENDA_GROUPS = [
@@ -93,3 +101,25 @@ IN_SERVICE = kind(
     _("{count} × {instance_type} of {cluster_name} came into service in {region}"),
     icon="circle-check",
 )
+
+SESSION_PLANNED = kind("session.planned", _("{title} is planned for {day}"), icon="calendar")
+SESSION_HELD = kind("session.held", _("{title} was held; {attended} of {registered} came"), icon="users")
+ONBOARDED = kind(
+    "onboarding.held", _("{actor} held the onboarding session: {done} of {steps} steps are done"), icon="users"
+)
+ONBOARDING_DONE = kind("onboarding.completed", _("The onboarding is complete"), icon="circle-check")
+REPORT_DUE = kind("report.due", _("The {report} for {period} is due on {due}"), icon="clipboard-check")
+for _state, _words in {
+    "draft": _("The {report} for {period} is being written"),
+    "late": _("The {report} for {period} is late; it was due on {due}"),
+    "submitted": _("{actor} handed in the {report} for {period}"),
+    "accepted": _("{actor} accepted the {report} for {period}"),
+    "disputed": _("{actor} disputed the {report} for {period}: {why}"),
+}.items():
+    kind(f"report.{_state}", _words, icon="clipboard-check")
+USED = kind(
+    "usage.week",
+    _("{cluster_name} was {percent} % busy in the week of {week}: {reserved} instance hours were reserved"),
+    icon="gauge",
+)
+EXPORTED = kind("export.made", _("{actor} exported {what}: {rows} rows"), audience="internal", icon="file")

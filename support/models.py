@@ -1,6 +1,9 @@
 """Cases: what went wrong, how bad it is, who owns it, and what people wrote about it."""
 
+import uuid
+
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from support import states
@@ -82,3 +85,24 @@ class CaseNote(TenantOwned):
     text = models.TextField(_("text"), max_length=20_000)
     author = models.CharField(max_length=60)
     at = models.DateTimeField()
+
+
+class Article(models.Model):
+    """What was learnt from cases, written for customers or for staff. A row of the office until customers can search it."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("draft")
+        PUBLISHED = "published", _("published")
+
+    SUBJECT = "article"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", models.PROTECT, related_name="+")  # the office, for its history
+    created_at = models.DateTimeField(db_default=Now())
+    code = models.CharField(max_length=20, unique=True)
+    title = models.CharField(_("title"), max_length=200)
+    audience = models.CharField(max_length=8, choices=CaseNote.AUDIENCES, default="internal")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.title}"

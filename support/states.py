@@ -44,3 +44,6 @@ kind("case.scheduled", _("{actor} scheduled the case {number}: {why}"), icon="ca
 kind("case.mitigated", _("{actor} mitigated the case {number}: {why}"), icon="shield-check")
 kind("case.resolved", _("{actor} resolved the case {number}: {cause}"), icon="circle-check")
 kind("case.closed", _("{actor} closed the case {number}"), icon="circle-check")
+
+ARTICLE_WRITTEN = kind("article.written", _("{actor} wrote the article {code}: {title}"), audience="internal", icon="file")
+CASE_ARTICLE = kind("case.article", _("The article {code} came out of the case {number}: {title}"), icon="file")

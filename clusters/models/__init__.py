@@ -1,6 +1,6 @@
 """Tables of the clusters layer, gathered for Django."""
 
-from clusters.models.capacity import QuotaGrant, Reservation, ServiceQuota
+from clusters.models.capacity import QuotaGrant, QuotaRequest, Reservation, ServiceQuota
 from clusters.models.cluster import (
     CloudAccount,
     Cluster,
@@ -26,6 +26,7 @@ __all__ = [
     "NodeInstance",
     "Proof",
     "QuotaGrant",
+    "QuotaRequest",
     "Reservation",
     "Revision",
     "ServiceQuota",

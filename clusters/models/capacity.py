@@ -3,7 +3,9 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from clusters import states
 from tenants.models import TenantOwned, tied
+from tenants.states import checked
 
 
 class QuotaGrant(TenantOwned):
@@ -80,3 +82,33 @@ class Reservation(TenantOwned):
 
     def __str__(self) -> str:
         return f"{self.external_id}: {self.count} {self.instance_type} in {self.az_id}"
+
+
+class QuotaRequest(TenantOwned):
+    """Somebody asks the provider for more: what is wanted in instances, and the number in the provider's own unit."""
+
+    SUBJECT = "quota_request"
+    MOVES = states.QUOTA_REQUEST
+
+    participation = tied("tenants.Participation", related_name="+")
+    number = models.CharField(max_length=20)
+    region = models.CharField(_("Region"), max_length=20)
+    instance_type = models.CharField(_("instance type"), max_length=30)
+    instances = models.PositiveIntegerField(_("instances"))
+    provider_unit = models.CharField(_("provider's unit"), max_length=20)
+    provider_value = models.PositiveIntegerField(_("provider's value"))
+    reason = models.CharField(_("reason"), max_length=300, blank=True)
+    state = models.CharField(max_length=12, default="pending")
+    requested_on = models.DateField(_("asked on"))
+    decided_on = models.DateField(_("decided on"), null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta(TenantOwned.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.UniqueConstraint(fields=["tenant", "number"], name="quota_request_number"),
+            checked("quota_request", states.QUOTA_REQUEST),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.instances} × {self.instance_type} in {self.region}"

@@ -70,6 +70,12 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "intended": ("progress", gettext_lazy("about to be asked for")),
     "exists": ("good", gettext_lazy("there")),
     "foreign": ("bad", gettext_lazy("not ours")),
+    "case_opened": ("progress", gettext_lazy("the provider opened a case")),
+    "denied": ("bad", gettext_lazy("denied")),
+    "not_started": ("neutral", gettext_lazy("not started")),
+    "late": ("bad", gettext_lazy("late")),
+    "accepted": ("good", gettext_lazy("accepted")),
+    "disputed": ("warn", gettext_lazy("disputed")),
 }
 
 SEVERITIES: dict[str, Any] = {

@@ -1,0 +1,35 @@
+"""Tables of the program layer, gathered for Django."""
+
+from program.models.enablement import Attendance, Onboarding, OnboardingStep, Report, Session
+from program.models.procedure import (
+    AUDIENCES,
+    ActionItem,
+    Addendum,
+    Decision,
+    Launch,
+    LaunchCluster,
+    LaunchWave,
+    Minutes,
+    OfficeOwned,
+    Review,
+    ReviewItem,
+)
+
+__all__ = [
+    "AUDIENCES",
+    "ActionItem",
+    "Addendum",
+    "Attendance",
+    "Decision",
+    "Launch",
+    "LaunchCluster",
+    "LaunchWave",
+    "Minutes",
+    "OfficeOwned",
+    "Onboarding",
+    "OnboardingStep",
+    "Report",
+    "Review",
+    "ReviewItem",
+    "Session",
+]
