@@ -52,6 +52,25 @@ DEGREES = {
 ARCHITECTURES = {"hyperpod-slurm": "hyperpod-slurm", "hyperpod-eks": "hyperpod-eks", "parallelcluster": "parallelcluster"}
 FILE_SYSTEMS = {"fsx_lustre": "lustre", "fsx_openzfs": "openzfs"}
 
+# How a job of the past ended, and the word of its scheduler.
+JOB_ENDS = {
+    "completed": ("succeeded", "COMPLETED"),
+    "failed": ("failed", "FAILED"),
+    "node_fail": ("failed", "NODE_FAIL"),
+    "cancelled": ("cancelled", "CANCELLED"),
+    "timeout": ("timed_out", "TIMEOUT"),
+}
+# How a report got to where it is.
+REPORT_WAYS = {
+    "not_started": (),
+    "draft": ("draft",),
+    "late": ("late",),
+    "submitted": ("submitted",),
+    "accepted": ("submitted", "accepted"),
+    "disputed": ("submitted", "disputed"),
+}
+AUDIENCES = {"customer": "shared", "internal": "internal"}
+
 # What a case of the past turned out to be, by the category it has in the file.
 _CAUSE = Case.Cause
 CAUSES = {

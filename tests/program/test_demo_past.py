@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from program.demo import directory, programme_file
-from program.demo.past import cases, reviews
+from program.demo.past import loading
 from program.demo.past.rows import Past
 from program.models import Review
 from tenants.wall.acting import reading_everyone
@@ -23,8 +23,7 @@ def past(db: Any, told: Any) -> Past:
     shift = programme_file.shift(told, datetime.now(UTC))
     who = directory.load(told, shift)
     found = Past(told, shift, who)
-    cases.load(found)
-    reviews.load(found)
+    loading.load(found, print)
     return found
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
-from clusters.models import Cluster
+from clusters.models import Cluster, Job
+from clusters.states import JOB_WISHED
 from program.demo.dates import Row
 from program.demo.past.checks import TURN
 from program.demo.past.rows import Past, imported, known, one_action
@@ -32,8 +34,10 @@ def load(past: Past) -> int:
             there = known(states.CASE_OPENED)
             missing = [row for row in rows if row["id"] not in there]
             clusters = {cluster.name: cluster for cluster in Cluster.objects.all()} if missing else {}
+            jobs = known(JOB_WISHED) if missing else {}
             for row in missing:
-                _Telling(past, tenant, row, clusters.get(row.get("cluster") or "")).tell()
+                job = jobs.get(_job_of(past, row["id"]))
+                _Telling(past, tenant, row, clusters.get(row.get("cluster") or ""), job).tell()
         count += len(missing)
     return count
 
@@ -41,8 +45,9 @@ def load(past: Past) -> int:
 class _Telling:
     """One case while its timeline is told again."""
 
-    def __init__(self, past: Past, tenant: Tenant, row: Row, cluster: Cluster | None) -> None:
+    def __init__(self, past: Past, tenant: Tenant, row: Row, cluster: Cluster | None, job: UUID | None) -> None:
         self.past, self.tenant, self.row, self.cluster = past, tenant, row, cluster
+        self.job = Job.objects.get(pk=job) if job else None
         self.owner: Person = past.who.people[row["owner"]]
         self.case: Case
 
@@ -83,6 +88,7 @@ class _Telling:
             tenant=self.tenant,
             participation=self.past.who.participations[row["participant"]],
             cluster=self.cluster,
+            job=self.job,
             number="" if taken else row["id"],
             title=row["title"],
             severity=row["severity_at_open"],
@@ -174,6 +180,11 @@ class _Telling:
         write(self.case, owner=self.owner, next_step=row["next_step"])
         facts = {"number": self.case.number, "owner": str(self.owner.pk), "next_step": row["next_step"], "due": None}
         timeline.record(states.CASE_PLANNED, about=self.case, by=self.owner.actor, at=at, **imported(**facts))
+
+
+def _job_of(past: Past, case: str) -> str:
+    """The job whose end led to a case names it in its reason."""
+    return next((row["id"] for row in past.told.get("jobs", []) if case in (row.get("reason") or "")), "")
 
 
 def _reason(line: Row) -> str:

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
 
+from clusters.states import QUOTA_REQUEST
 from program.demo.dates import Row, moment
-from program.demo.words import CAUSES
+from program.demo.words import AUDIENCES, CAUSES, JOB_ENDS, REPORT_WAYS
 from support.states import CASE, ENDED, SEVERITIES
 
 TURN = re.compile(r"(?P<was>\w+) to (?P<to>\w+)(: (?P<why>.+))?")
@@ -16,8 +17,8 @@ KINDS = frozenset(
     "opened acknowledged comment linked quota_changed workaround node_replaced escalated status_changed "
     "severity_changed resolved reopened".split()
 )
+DECIDED = ("APPROVED", "DENIED")
 VISIBLE = ("shared", "internal")
-JOB_ENDS = ("completed", "failed", "node_fail", "cancelled", "timeout")
 JOB_LIVES = ("running", "pending")
 
 NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -252,6 +253,17 @@ def _words(told: Row) -> Iterator[str]:
     for where, row in _rows(told, "action_items"):
         if row["status"] not in ("open", "done") or (row["status"] == "done") != bool(row.get("done_on")):
             yield f"{where}.status: {row['status']} does not go with done_on {row.get('done_on')}"
+    for where, row in _rows(told, "reports"):
+        if row["state"] not in REPORT_WAYS:
+            yield f"{where}.state: {row['state']} is no state of a report"
+    for where, row in _rows(told, "knowledge_articles"):
+        if row["audience"] not in AUDIENCES:
+            yield f"{where}.audience: {row['audience']} is no audience"
+    for where, row in _rows(told, "quota_requests"):
+        if row["status"].lower() not in QUOTA_REQUEST:
+            yield f"{where}.status: {row['status']} is no state of a request"
+        elif (row["status"] in DECIDED) != bool(row.get("decided_on")):
+            yield f"{where}.decided_on: {row.get('decided_on')} does not go with {row['status']}"
     for where, row in _rows(told, "jobs"):
         if row["state"] not in (*JOB_ENDS, *JOB_LIVES):
             yield f"{where}.state: {row['state']} is no state of a job"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from program.demo.past import cases, reviews
+from program.demo.past import capacity, cases, enablement, health, jobs, reviews
 from program.demo.past.rows import Past
 
 Say = Callable[[str], None]
@@ -12,5 +12,17 @@ Say = Callable[[str], None]
 
 def load(past: Past, say: Say) -> None:
     """The reviews come last: each counts what was imported before it."""
+    capacity.load_launch_day(past)
+    capacity.load_quota_requests(past)
+    capacity.load_usage(past)
+    capacity.load_extensions(past)
+    ended, waiting = jobs.load(past)
+    say(f"{ended} jobs of the past" + (f"; without a cluster: {', '.join(waiting)}" if waiting else ""))
+    health.load(past)
     say(f"{cases.load(past)} cases of the past")
+    enablement.load_sessions(past)
+    enablement.load_onboarding(past)
+    enablement.load_reports(past)
+    enablement.load_articles(past)
+    enablement.load_exports(past)
     say(f"{reviews.load(past)} weekly reviews, frozen from their history")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
-from zoneinfo import ZoneInfo
+from datetime import datetime
 
 from program import decisions, reviews, states
 from program.demo.dates import Row
@@ -17,13 +16,10 @@ from tenants.history.moves import move
 from tenants.models import Cycle, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 
-NOON = time(12)  # of a day of which the file knows no hour
-
 
 def load(past: Past) -> int:
     """In the order of their cut-offs; each review is one transaction. Returns how many came in."""
-    cycle = past.who.cycles[next(row["code"] for row in past.told["cycles"] if row["state"] == "running")]
-    office = past.who.tenants["programme"]
+    cycle, office = past.running_cycle(), past.office
     with acting_for(office, staff=True):
         there = set(Review.objects.filter(cycle=cycle).values_list("number", flat=True))
     missing = [row for row in past.told.get("weekly_reviews", []) if row["number"] not in there]
@@ -117,7 +113,7 @@ def _about(past: Past, row: Row) -> tuple[Tenant, Case | None]:
     """The participant whose case it names, and that case; the office when it names none."""
     named = next((case for case in past.told["cases"] if case["id"] == row.get("case")), None)
     if named is None:
-        return past.who.tenants["programme"], None
+        return past.office, None
     tenant = past.who.tenants[named["participant"]]
     with acting_for(tenant, staff=True):
         return tenant, Case.objects.get(pk=known(CASE_OPENED)[named["id"]])
@@ -125,20 +121,18 @@ def _about(past: Past, row: Row) -> tuple[Tenant, Case | None]:
 
 def _end_items(past: Past, until: datetime | None) -> None:
     """Report as done what was done by then, so that each review finds the action items as they were."""
-    zone = ZoneInfo(past.told["programme"]["timezone"])
     untouched = _untouched_items()
     for row in past.told.get("action_items", []):
         if row["status"] != "done" or row["id"] not in untouched:
             continue
-        day = past.shift.day(row["done_on"])
-        at = datetime.combine(day, NOON, zone)
+        at = past.noon(row["done_on"])
         if until is None or at <= until:
             with one_action():
                 decisions.end_action_item(
                     item=untouched[row["id"]],
                     outcome="done",
                     by=past.actor(row["owner"]),
-                    ended_on=day,
+                    ended_on=past.shift.day(row["done_on"]),
                     at=at,
                     **imported(),
                 )

@@ -6,15 +6,20 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, time
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import structlog
 
 from program.demo.dates import Row, Shift
-from program.demo.directory import Directory
+from program.demo.directory import OFFICE, Directory
 from tenants.history.models import Entry
 from tenants.history.timeline import IMPORT
+from tenants.models import Cycle, Tenant
+
+NOON = time(12)
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,25 @@ class Past:
 
     def actor(self, handle: str) -> str:
         return self.who.actor(handle)
+
+    def participant(self, slug: str) -> Row:
+        return next(row for row in self.told["participants"] if row["slug"] == slug)
+
+    def running_cycle(self) -> Cycle:
+        return self.who.cycles[next(row["code"] for row in self.told["cycles"] if row["state"] == "running")]
+
+    @property
+    def office(self) -> Tenant:
+        return self.who.tenants[OFFICE]
+
+    @property
+    def as_of(self) -> datetime:
+        """The moment of which the file tells: what has no date of its own was so by then."""
+        return self.shift.moment(self.told["meta"]["as_of"])
+
+    def noon(self, day: str) -> datetime:
+        """Of a day of which the file knows no hour, in the programme's zone."""
+        return datetime.combine(self.shift.day(day), NOON, ZoneInfo(self.told["programme"]["timezone"]))
 
 
 def known(*kinds: str) -> dict[str, UUID]:

@@ -1,0 +1,197 @@
+"""Imports sessions with who spoke, onboarding with its list, the reports that are due, articles, and exports."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from program import states
+from program.demo.dates import Row
+from program.demo.past.rows import Past, imported, known, one_action
+from program.demo.words import AUDIENCES, REPORT_WAYS
+from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
+from support.models import Article, Case
+from support.states import ARTICLE_WRITTEN, CASE_ARTICLE, CASE_OPENED
+from tenants.history import timeline
+from tenants.history.moves import move
+from tenants.wall.acting import acting_for
+
+
+def load_sessions(past: Past) -> int:
+    """Of the running cycle; those that lie ahead are announced."""
+    cycle = past.running_cycle()
+    count = 0
+    with acting_for(past.office, staff=True):
+        there = set(Session.objects.filter(cycle=cycle).values_list("code", flat=True))
+        for row in past.told.get("enablement_sessions", []):
+            if row["id"] not in there:
+                with one_action():
+                    _session(past, row)
+                count += 1
+    return count
+
+
+def _session(past: Past, row: Row) -> None:
+    survey = row.get("survey") or {}
+    session = Session.objects.create(
+        tenant=past.office,
+        cycle=past.running_cycle(),
+        code=row["id"],
+        kind=row["kind"],
+        title=row["title"],
+        starts_at=past.shift.moment(row["starts_at"]),
+        minutes=row["duration_min"],
+        format=row["format"],
+        recurrence=row.get("recurrence", ""),
+        agenda=row.get("agenda", []),
+        materials=row.get("materials", []),
+        registered=row["registered"],
+        attended=row.get("attended"),
+        answers=survey.get("responses"),
+        satisfaction=Decimal(str(survey["csat"])) if survey else None,
+    )
+    people = [past.who.people[handle] for handle in row["speakers"]]
+    Attendance.objects.bulk_create(
+        Attendance(tenant=past.office, session=session, person=person, part=Attendance.Part.SPEAKER)
+        for person in people
+    )
+    told = imported(imported=row["id"], title=session.title)
+    by = people[0].actor if people else past.who.manager.actor
+    if session.attended is None:
+        timeline.record(
+            states.SESSION_PLANNED,
+            about=session,
+            by=by,
+            at=past.as_of,
+            day=session.starts_at.date().isoformat(),
+            **told,
+        )
+    else:
+        facts = {"attended": session.attended, "registered": session.registered}
+        timeline.record(states.SESSION_HELD, about=session, by=by, at=session.starts_at, **facts, **told)
+
+
+def load_onboarding(past: Past) -> int:
+    told, count = past.told.get("onboarding", {}), 0
+    for row in told.get("sessions", []):
+        with acting_for(past.who.tenants[row["participant"]], staff=True):
+            participation = past.who.participations[row["participant"]]
+            if not Onboarding.objects.filter(participation=participation).exists():
+                with one_action():
+                    _onboarding(past, row, told["checklist"])
+                count += 1
+    return count
+
+
+def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
+    participation, lead = past.who.participations[row["participant"]], past.who.people[row["lead_sa"]]
+    made = Onboarding.objects.create(
+        tenant_id=participation.tenant_id,
+        participation=participation,
+        lead=lead,
+        held_at=past.shift.moment(row["session_at"]),
+        minutes=row["duration_min"],
+        completed_on=past.shift.day(row["completed_on"]) if row.get("completed_on") else None,
+    )
+    OnboardingStep.objects.bulk_create(
+        OnboardingStep(
+            tenant_id=participation.tenant_id,
+            onboarding=made,
+            position=position,
+            text=text,
+            done=text not in row["open_items"],
+        )
+        for position, text in enumerate(checklist, start=1)
+    )
+    facts = {"done": len(checklist) - len(row["open_items"]), "steps": len(checklist)}
+    timeline.record(states.ONBOARDED, about=made, by=lead.actor, at=made.held_at, **imported(**facts))
+    if row.get("completed_on"):
+        timeline.record(
+            states.ONBOARDING_DONE, about=made, by=lead.actor, at=past.noon(row["completed_on"]), **imported()
+        )
+
+
+def load_reports(past: Past) -> int:
+    """As they stood on the day of which the file tells: when each got there it does not say."""
+    count = 0
+    for participant in past.told["participants"]:
+        participation = past.who.participations[participant["slug"]]
+        with acting_for(participation.tenant_id, staff=True):
+            there = set(Report.objects.filter(participation=participation).values_list("kind", "period"))
+            for row in past.of("reports", participant["slug"]):
+                if (row["kind"], row["period"]) not in there:
+                    with one_action():
+                        _report(past, row)
+                    count += 1
+    return count
+
+
+def _report(past: Past, row: Row) -> None:
+    participation = past.who.participations[row["participant"]]
+    report = Report.objects.create(
+        tenant_id=participation.tenant_id,
+        participation=participation,
+        kind=row["kind"],
+        period=row["period"],
+        due_on=past.shift.day(row["due_on"]),
+    )
+    name, due = row["kind"].replace("_", " "), report.due_on.isoformat()
+    told = imported(report=name, period=report.period, due=due)
+    timeline.record(states.REPORT_DUE, about=report, by=past.who.manager.actor, at=past.as_of, **told)
+    business = past.actor(past.participant(row["participant"])["team"]["contacts"]["business"])
+    for state in REPORT_WAYS[row["state"]]:
+        # The programme writes a report; the participant says whether it is right.
+        by = business if state in ("accepted", "disputed") else past.who.manager.actor
+        move(report, state, by=by, at=past.as_of, why="", **told)
+
+
+def load_articles(past: Past) -> int:
+    """Each with an entry in the history of every case that it came out of."""
+    count = 0
+    with acting_for(past.office, staff=True):
+        there = set(Article.objects.values_list("code", flat=True))
+    for row in past.told.get("knowledge_articles", []):
+        if row["id"] not in there:
+            with acting_for(past.office, staff=True), one_action():
+                _article(past, row)
+            count += 1
+    return count
+
+
+def _article(past: Past, row: Row) -> None:
+    audience = AUDIENCES[row["audience"]]
+    article = Article.objects.create(
+        tenant=past.office, code=row["id"], title=row["title"], audience=audience, state=row["state"]
+    )
+    told = {"code": article.code, "title": article.title}
+    came_from = [case for case in past.told["cases"] if case["id"] in row.get("cases", [])]
+    by = past.actor(came_from[0]["owner"]) if came_from else past.who.manager.actor
+    timeline.record(ARTICLE_WRITTEN, about=article, by=by, at=past.as_of, **imported(imported=row["id"], **told))
+    for case in came_from:
+        with acting_for(past.who.tenants[case["participant"]], staff=True):
+            of_case = Case.objects.get(pk=known(CASE_OPENED)[case["id"]])
+            timeline.record(
+                CASE_ARTICLE,
+                about=of_case,
+                by=past.actor(case["owner"]),
+                at=past.as_of,
+                audience=audience,
+                **imported(number=of_case.number, **told),
+            )
+
+
+def load_exports(past: Past) -> int:
+    count = 0
+    with acting_for(past.office, staff=True):
+        there = known(states.EXPORTED)
+        for row in past.told.get("audit_samples", []):
+            if row["verb"] == "api.export" and row["object"] not in there:
+                with one_action():
+                    timeline.record(
+                        states.EXPORTED,
+                        about=past.office,
+                        by=past.actor(row["actor"]),
+                        at=past.shift.moment(row["at"]),
+                        **imported(imported=row["object"], what=row["object"], rows=row["after"]["rows"]),
+                    )
+                count += 1
+    return count
