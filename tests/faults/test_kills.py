@@ -1,4 +1,4 @@
-"""One launch of eight clusters during which everything that may die dies, again and again, at random moments."""
+"""One launch of ten clusters during which everything that may die dies, again and again, at random moments."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ pytestmark = pytest.mark.tree
 EACH = 5
 PAUSE = (0.2, 3.0)  # seconds between one death and the next
 FROZEN = (1.0, 4.0)
-TOLD = list(launches.launchable(programme_file.read()))
-CLUSTERS = {cluster["name"]: row for row, cluster in TOLD}
+# Two of those that a program makes are enough: each is half a minute of it, one after the other.
+PROGRAM_MADE = ("glim-voice", "iron-mat")
+CLUSTERS = {
+    cluster["name"]: row
+    for row, cluster in launches.launchable(programme_file.read())
+    if cluster["orchestrator"].startswith("hyperpod") or cluster["name"] in PROGRAM_MADE
+}
 CREATES = ("CreateStack", "CreateCluster")
 WORKERS = ("worker-engine", "worker-slow")
 
@@ -118,7 +123,7 @@ def test_whatever_dies_during_a_launch_nothing_is_made_twice_and_all_is_ready(tr
     reaper.run()
     still_at_it = "ready" not in tree.manage("shell", "-c", STATES)
     cloud.post("speed", {"speed": 1200})
-    tree.manage("demo", "--wait", "--timeout", "600", seconds=700)
+    tree.manage("demo", "--file", programme, "--wait", "--timeout", "600", seconds=700)
     assert min(reaper.done.values()) >= EACH
     assert still_at_it, "the launch was over before the last death: slow the cloud down"
     made = Counter((operation, account, name) for operation, account, _, name in cloud.created())
