@@ -225,7 +225,8 @@ def serve(cluster, nodes=4, at=None):
 
 
 def test_todays_board_counts_planned_against_in_service_from_history(world, asked):
-    ready, waiting = asked(world.hoshi), asked(world.umi)
+    ready = asked(world.hoshi)
+    asked(world.umi)
     serve(ready)
     with reading_everyone():
         found = board.board(today(), datetime.now(UTC))
