@@ -21,7 +21,7 @@ from support.models import Case
 from tenants.entries import NOTED, RECORD_ADDED, RECORD_CHANGED
 from tenants.history.models import Entry
 from tenants.history.seals import settled_until
-from tenants.models import Assignment, Cycle, Participation
+from tenants.models import Assignment, Cycle, Participation, holding
 from tenants.wall.acting import reading_everyone
 
 
@@ -171,9 +171,8 @@ def _participations() -> QuerySet[Any]:
 
 
 def _add_leads(tenants: dict[UUID, list[Row]], now: datetime) -> None:
-    holds = Q(ends_on=None) | Q(ends_on__gte=now.date())
-    holds &= Q(starts_on__lte=now.date(), duty="lead", tenant__in=list(tenants))
-    for tenant, name, email in Assignment.objects.filter(holds).values_list(
+    leads = Assignment.objects.filter(holding(now.date()), duty="lead", tenant__in=list(tenants))
+    for tenant, name, email in leads.values_list(
         "tenant_id", "person__name", "person__email"
     ):
         for row in tenants[tenant]:

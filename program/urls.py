@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from django.urls import include, path
-from django.views.i18n import set_language
 
 from program import action_views, health, launch_views, meeting_views, minutes_views, review_views, trend_views, views
-from tenants import personas
+from tenants import language, personas
 
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),
     path("accounts/login/", personas.SignIn.as_view(), name="account_login"),
-    path("accounts/language/", set_language, name="set_language"),
+    path("accounts/language/", language.choose, name="set_language"),
     path("accounts/", include("allauth.urls")),
     path("personas/", personas.pick, name="personas"),
     path("api/v1/", include("program.api_urls")),

@@ -22,10 +22,19 @@ from support import queries as cases
 from support import states as case_states
 from tenants.entries import WORK_AGAIN
 from tenants.history import timeline
-from tenants.models import Assignment, FrameworkUse, Membership, Participation, SoftwareVersion, Tenant, TrainingModel
+from tenants.models import (
+    Assignment,
+    FrameworkUse,
+    Membership,
+    Participation,
+    SoftwareVersion,
+    Tenant,
+    TrainingModel,
+    holding,
+)
 from tenants.queries import history, lines
 from tenants.wall import roles
-from tenants.wall.access import allow, holds_today
+from tenants.wall.access import allow
 from tenants.wall.acting import acting_for
 from tenants.web import live
 from tenants.web.attempt import see_other
@@ -191,11 +200,11 @@ def _in_units(row: dict[str, Any]) -> dict[str, Any]:
 
 def _people(tenant: Tenant) -> dict[str, Any]:
     members = (
-        Membership.objects.filter(holds_today(), tenant=tenant)
+        Membership.objects.filter(holding(), tenant=tenant)
         .select_related("person")
         .order_by("role", "person__name")
     )
-    team = Assignment.objects.filter(holds_today(), tenant=tenant).exclude(duty="service").select_related("person")
+    team = Assignment.objects.filter(holding(), tenant=tenant).exclude(duty="service").select_related("person")
     order = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}
     return {
         "members": list(members),

@@ -8,3 +8,7 @@ class SupportConfig(AppConfig):
 
     def ready(self) -> None:
         import support.triage  # noqa: F401  registers the handler that opens cases
+        from support.models import CaseNote
+        from tenants.queries import WRITTEN
+
+        WRITTEN["case_note"] = CaseNote

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from support import states
@@ -11,7 +11,7 @@ from support.models import Case
 from support.writing import hold, moment, refuse_ended, text_of, write
 from tenants.actions import assign
 from tenants.history import timeline
-from tenants.models import Assignment, Membership, Person, Tenant
+from tenants.models import Assignment, Membership, Person, Tenant, holding
 from tenants.wall import roles
 from tenants.web.problems import Refused
 
@@ -82,10 +82,8 @@ def end_idle_seats(*, tenant: Tenant, component: str) -> None:
 
 
 def _serving() -> QuerySet[Membership]:
-    today = moment(None).date()
     return Membership.objects.filter(
-        Q(ends_on=None) | Q(ends_on__gte=today),
-        starts_on__lte=today,
+        holding(),
         role=roles.SERVICE_ENGINEER,
         tenant__is_office=True,
         person__is_active=True,

@@ -12,9 +12,8 @@ from clusters.models import Cluster, Job
 from support import states
 from support.escalation import components
 from support.models import Case
-from tenants.models import Membership, Person, Tenant
+from tenants.models import Membership, Person, Tenant, holding
 from tenants.wall import roles
-from tenants.wall.access import holds_today
 from tenants.web.templatetags.show import SEVERITIES, words
 
 ANY = ("", _("Any"))
@@ -28,7 +27,7 @@ def owners_of(tenants: Iterable[Tenant]) -> dict[UUID, list[tuple[str, Any]]]:
     """For each tenant who may own its cases, by organisation: the office's people and the participant's own."""
     ids = [tenant.pk for tenant in tenants]
     seats = Membership.objects.filter(
-        holds_today(), Q(tenant__is_office=True) | Q(tenant__in=ids), person__is_active=True
+        holding(), Q(tenant__is_office=True) | Q(tenant__in=ids), person__is_active=True
     )
     seats = seats.exclude(role__in=(roles.AUTOMATION, roles.AUDITOR)).select_related("person", "tenant")
     office: dict[str, list[tuple[str, str]]] = {}

@@ -17,10 +17,10 @@ from support import actions, forms, queries, showing, states
 from support.models import Case, CaseNote
 from support.urgency import by_urgency
 from support.verbs import AT_HAND, VERBS, Verb
-from tenants.models import Membership, Person
+from tenants.models import Membership, Person, holding
 from tenants.queries import actor_names, lines, tenants
 from tenants.wall import roles
-from tenants.wall.access import allow, holds_today
+from tenants.wall.access import allow
 from tenants.web import pages
 from tenants.web.attempt import attempt, see_other
 
@@ -191,7 +191,7 @@ def _notes(row: Case) -> list[dict[str, Any]]:
     written: list[CaseNote] = list(reversed(queries.case_notes(row).reverse()[:MOST_NOTES]))
     names = actor_names(note.author for note in written)
     people = {note.author.partition(":")[2] for note in written if note.author.startswith("person:")}
-    seats = Membership.objects.filter(holds_today(), person__in=people).select_related("tenant") if people else []
+    seats = Membership.objects.filter(holding(), person__in=people).select_related("tenant") if people else []
     houses = {f"person:{seat.person_id}": seat.tenant.name for seat in seats}
     return [
         {"id": note.pk, "text": note.text, "at": note.at, "audience": note.audience}

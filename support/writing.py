@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from support import states
 from support.models import Case
 from tenants.history.moves import move
-from tenants.models import ApiToken, Membership, Person, Tenant
+from tenants.models import ApiToken, Membership, Person, Tenant, holding
 from tenants.wall import roles
 from tenants.web.problems import Refused, Stale
 
@@ -115,7 +115,7 @@ def person_of(actor: str) -> Person | None:
 
 def _seats(at: datetime) -> Any:
     """Memberships that hold on that day, both ends included."""
-    return Membership.objects.filter(Q(ends_on=None) | Q(ends_on__gte=at.date()), starts_on__lte=at.date())
+    return Membership.objects.filter(holding(at.date()))
 
 
 def speaker(actor: str, at: datetime) -> str:

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from tenants import queries, states
 from tenants.history import timeline
 from tenants.history.models import Entry
-from tenants.models import Membership, Participation, Tenant
+from tenants.models import Membership, Participation, Tenant, holding
 from tenants.wall import roles
-from tenants.wall.access import allow, holds_today
+from tenants.wall.access import allow
 from tenants.web.api import endpoint, versioned
 from tenants.web.bodies import nearest
 from tenants.web.listing import Id, Listing, Moment, OneOf, Shown, Word, one
@@ -60,7 +60,7 @@ class MeShown(serializers.Serializer):
 def me(request: Request) -> Response:
     """The person asking, their seats, and the token they ask with."""
     person, token = request.person, request.token
-    seats = Membership.objects.filter(holds_today(), person=person).select_related("tenant").order_by("tenant__slug")
+    seats = Membership.objects.filter(holding(), person=person).select_related("tenant").order_by("tenant__slug")
     if token and token.tenant_id and not any(seat.tenant.is_office for seat in seats):
         seats = seats.filter(tenant=token.tenant_id)
     shown = [{"tenant": seat.tenant.slug, "name": seat.tenant.name, "role": seat.role} for seat in seats]

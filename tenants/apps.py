@@ -8,6 +8,6 @@ class TenantsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        import tenants.entries  # noqa: F401  declares the kinds
-        import tenants.history.seals  # noqa: F401  registers the hourly sealing
+        import tenants.entries
+        import tenants.history.seals
         import tenants.work.heartbeat  # noqa: F401

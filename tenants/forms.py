@@ -26,7 +26,15 @@ SUBJECTS = [
     ("review", gettext_lazy("Weekly reviews")),
     ("record", gettext_lazy("Tracking record")),
     ("interaction", gettext_lazy("Meetings, calls and messages")),
-    ("quota", gettext_lazy("Quotas")),
+    ("quota_request", gettext_lazy("Quota requests")),
+    ("usage", gettext_lazy("Usage")),
+    ("health", gettext_lazy("Reports of faults")),
+    ("decision", gettext_lazy("Decisions")),
+    ("action_item", gettext_lazy("Action items")),
+    ("minutes", gettext_lazy("Minutes")),
+    ("launch", gettext_lazy("Launches")),
+    ("onboarding", gettext_lazy("Onboarding")),
+    ("report", gettext_lazy("Reports due")),
     ("account", gettext_lazy("Accounts")),
     ("member", gettext_lazy("People")),
     ("participation", gettext_lazy("Participation")),
@@ -56,6 +64,7 @@ class HistoryFilters(forms.Form):
     )
     start = forms.DateField(label=gettext_lazy("From"), required=False, widget=DAY)
     end = forms.DateField(label=gettext_lazy("To"), required=False, widget=DAY)
+    day = forms.DateField(label=gettext_lazy("Jump to"), required=False, widget=DAY)
 
     def __init__(self, *args: Any, clusters: list[tuple[UUID, str]], internal: bool, zone: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -77,6 +86,10 @@ class HistoryFilters(forms.Form):
             "after": self._midnight(told["start"]),
             "before": self._midnight(told["end"], days=1),
         }
+
+    def day_ends(self) -> datetime | None:
+        """The end of the day to begin with, if one was asked for."""
+        return self._midnight(self.cleaned_data["day"], days=1) if self.is_valid() else None
 
     def _midnight(self, day: Any, days: int = 0) -> datetime | None:
         if day is None:

@@ -5,8 +5,6 @@ from typing import Any
 from allauth.account.views import LoginView
 from django.conf import settings
 from django.contrib.auth import REDIRECT_FIELD_NAME, login
-from django.db.models import Q
-from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -14,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
-from tenants.models import Membership, Person
+from tenants.models import Membership, Person, holding
 from tenants.wall import roles
 
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
@@ -36,8 +34,7 @@ ROLE_WORDS = {
 
 def personas() -> list[dict[str, Any]]:
     """Everybody with a seat today, the office first."""
-    today = Q(starts_on__lte=Now()) & (Q(ends_on=None) | Q(ends_on__gte=Now()))
-    seats = Membership.objects.filter(today, person__is_active=True).exclude(role=roles.AUTOMATION)
+    seats = Membership.objects.filter(holding(), person__is_active=True).exclude(role=roles.AUTOMATION)
     return [
         {
             "email": seat.person.email,

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,6 +15,10 @@ from tenants.history import timeline
 from tenants.history.models import Entry, Note
 from tenants.models import ApiToken, Person, Tenant
 from tenants.wall.acting import scope
+
+# A fact that names what somebody wrote -> where the text lies; a layer adds its own.
+WRITTEN: dict[str, Any] = {"note": Note}
+WORST = ("critical", "urgent", "high")
 
 
 def tenants() -> QuerySet[Tenant]:
@@ -73,6 +78,8 @@ class Line:
     cluster: uuid.UUID | None
     text: str
     late: bool
+    imported: bool
+    action: uuid.UUID
     changes: dict[str, list[Any]]
 
 
@@ -80,7 +87,7 @@ def lines(entries: list[Entry]) -> list[Line]:
     """Entries in words: two queries a page for names, one for the texts, whatever its length."""
     names = actor_names(entry.actor for entry in entries)
     texts = _texts(entries)
-    return [_line(entry, names.get(entry.actor, entry.actor), texts.get(entry.facts.get("note", ""), "")) for entry in entries]
+    return [_line(entry, names.get(entry.actor, entry.actor), texts.get(entry.pk, "")) for entry in entries]
 
 
 def _line(entry: Entry, name: str, text: str) -> Line:
@@ -108,13 +115,51 @@ def _line(entry: Entry, name: str, text: str) -> Line:
         cluster=entry.cluster,
         text=text,
         late=(entry.recorded_at - entry.occurred_at).total_seconds() > 3600,
+        imported=entry.source == timeline.IMPORT,
+        action=entry.action_id,
         changes=facts.get("changes", {}),
     )
 
 
-def _texts(entries: list[Entry]) -> dict[str, str]:
-    wanted = [entry.facts["note"] for entry in entries if "note" in entry.facts]
-    return {str(pk): text for pk, text in Note.objects.filter(pk__in=wanted).values_list("pk", "text")} if wanted else {}
+def _texts(entries: list[Entry]) -> dict[int, str]:
+    """What people wrote, by entry; who may not read a text does not find it."""
+    found: dict[int, str] = {}
+    for fact, model in WRITTEN.items():
+        wanted = {str(entry.facts[fact]): entry.pk for entry in entries if entry.facts.get(fact)}
+        rows = model.objects.filter(pk__in=list(wanted)).values_list("pk", "text") if wanted else ()
+        found |= {wanted[str(pk)]: text for pk, text in rows}
+    return found
+
+
+@dataclass(frozen=True)
+class Action:
+    """What one request, or one step of the engine, wrote: the line that says most, and the others with it."""
+
+    head: Line
+    more: list[Line]
+    text: str  # what was written with it, shown with the head
+    at: datetime
+
+    @property
+    def ids(self) -> list[int]:
+        return [self.head.id, *(line.id for line in self.more)]
+
+
+def actions_of(found: list[Line]) -> list[Action]:
+    """Neighbouring lines of one action, gathered; the order of the page stays."""
+    return [_action(list(group)) for _key, group in groupby(found, key=lambda line: (line.action, line.at.date()))]
+
+
+def _action(group: list[Line]) -> Action:
+    # That somebody wrote comes with nearly everything; what came of it says more, and the words belong to that.
+    head = min(group, key=lambda line: (_rank(line.severity), line.kind.endswith(".noted"), line.id))
+    more = sorted((line for line in group if line is not head), key=lambda line: line.id)
+    written = [line.text for line in group if line.text and line.audience == head.audience]
+    return Action(head, more, head.text or next(iter(written), ""), group[0].at)
+
+
+def _rank(severity: str) -> int:
+    return WORST.index(severity) if severity in WORST else len(WORST)
 
 
 def actor_names(actors: Iterable[str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from tenants.forms import BROKEN_RULE, CorrectionForm, FrameworkForm, HistoryFil
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
-from tenants.queries import history, lines
+from tenants.queries import actions_of, history, lines
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import pages
@@ -38,13 +38,16 @@ def history_page(request: HttpRequest) -> HttpResponse:
     chosen = form.chosen()
     prefixes = tuple(chosen.pop("prefixes", ()))
     kinds = [name for name in timeline.KINDS if name.startswith(prefixes)] if prefixes else []
-    rows = history(kinds=kinds, **chosen)
-    page = pages.newest_first(_from_entry(request, rows), request)
+    # A word of the form for which no kind is declared means nothing, and not everything.
+    rows = history(kinds=kinds, **chosen) if kinds or not prefixes else Entry.objects.none()
+    page = pages.newest_first(_until_day(request, form, _from_entry(request, rows)), request)
     found = lines(page.rows)
     context = {
         "form": form,
-        "chosen": [name for name in form.fields if request.GET.get(name)],
+        "chosen": [name for name in form.fields if name != "day" and request.GET.get(name)],
         "entries": found,
+        "told": actions_of(found),
+        "asked": _asked(request),
         "corrected": _corrections(page.rows),
         "older": page.next,
         "newer": _newer(request, rows, page.rows),
@@ -64,7 +67,7 @@ def _filters(request: HttpRequest) -> HistoryFilters:
 
 def _from_entry(request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
     asked = request.GET.get("entry", "")
-    if not asked or "cursor" in request.GET:
+    if not asked or request.GET.keys() & {"cursor", "day"}:
         return rows
     if not asked.isascii() or not asked.isdigit() or len(asked) > 18:
         raise Refused("entry", _("There is no entry '%(asked)s'.") % {"asked": asked[:40]}, status=400)
@@ -72,12 +75,24 @@ def _from_entry(request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
     return rows.filter(occurred_at__lte=entry.occurred_at).exclude(occurred_at=entry.occurred_at, id__gt=entry.pk)
 
 
+def _asked(request: HttpRequest) -> int:
+    """The entry that the address leads to, 0 when it leads to none."""
+    asked = request.GET.get("entry", "")
+    return int(asked) if asked.isascii() and asked.isdigit() else 0
+
+
+def _until_day(request: HttpRequest, form: HistoryFilters, rows: QuerySet[Entry]) -> QuerySet[Entry]:
+    """The page that begins with a day; what came later is one step back, and no filter."""
+    until = form.day_ends() if "cursor" not in request.GET else None
+    return rows.filter(occurred_at__lt=until) if until else rows
+
+
 def _newer(request: HttpRequest, rows: QuerySet[Entry], shown: list[Entry]) -> str | None:
     """The way back; only a page with a beginning of its own has something before it."""
-    if not shown or not request.GET.keys() & {"cursor", "entry"}:
+    if not shown or not request.GET.keys() & {"cursor", "entry", "day"}:
         return None
     found = pages.newer(rows, request, shown[0])
-    return re.sub(r"([?&])entry=\d+&?", r"\1", found) if found else None
+    return re.sub(r"([?&])(?:entry=\d+|day=[\d-]*)(?=&|$)&?", r"\1", found) if found else None
 
 
 def _corrections(entries: list[Entry]) -> set[int]:
@@ -130,7 +145,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
         return see_other(reverse("history", args=[request.tenant.slug]))
     context = {
         "form": form,
-        "entries": lines([entry]),
+        "told": actions_of(lines([entry])),
         "title": _("Correct an entry"),
         "submit": _("Add the correction"),
     }

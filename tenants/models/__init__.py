@@ -13,6 +13,7 @@ from tenants.models.tenancy import (
     Tenant,
     TenantManager,
     TenantOwned,
+    holding,
     tied,
 )
 from tenants.work.models import Due, Lane
@@ -38,5 +39,6 @@ __all__ = [
     "TenantManager",
     "TenantOwned",
     "TrainingModel",
+    "holding",
     "tied",
 ]

@@ -1,10 +1,11 @@
 """Tenants, who belongs to them from when to when, and the cycles they take part in."""
 
 import uuid
+from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Cast, Now
 from django.utils.translation import gettext_lazy as _
 
 from tenants.states import CYCLE, PARTICIPATION, checked
@@ -28,6 +29,12 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+def holding(on: Any = None) -> models.Q:
+    """Dated rows that hold on a day, first and last day included; without a day, today by the database's clock."""
+    day = on if on is not None else Cast(Now(), models.DateField())  # a moment would be later than the last day's midnight
+    return models.Q(starts_on__lte=day) & (models.Q(ends_on=None) | models.Q(ends_on__gte=day))
 
 
 class Dated(models.Model):

@@ -10,14 +10,12 @@ from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, connection
-from django.db.models import DateField, Q
-from django.db.models.functions import Cast, Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
 from django.utils.translation import gettext_lazy
 
 from tenants.history import timeline
-from tenants.models import Assignment, Membership, Person, Tenant
+from tenants.models import Assignment, Membership, Person, Tenant, holding
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import RETRIED, answer, is_api
@@ -102,16 +100,10 @@ def _note_what_an_auditor_opened(found: Seat, request: HttpRequest) -> None:
         timeline.record(AUDIT_OPENED, about=place, by=request.actor, path=request.get_full_path()[:500])
 
 
-def holds_today() -> Q:
-    """Dated rows that hold today, first and last day included, by the database's clock."""
-    today = Cast(Now(), DateField())  # a moment would be later than the last day, which is read as its midnight
-    return Q(starts_on__lte=today) & (Q(ends_on=None) | Q(ends_on__gte=today))
-
-
 def seat(person: Person, slug: str | None, token: Any = None) -> Seat:
     """Where this person sits. Raises Http404 where they have no seat: what is not yours does not exist."""
     memberships = list(
-        Membership.objects.filter(holds_today(), person=person, person__is_active=True).select_related("tenant").order_by("pk")
+        Membership.objects.filter(holding(), person=person, person__is_active=True).select_related("tenant").order_by("pk")
     )
     office = next((m for m in memberships if m.tenant.is_office), None)
     # A narrowed token sits at its one tenant wherever it asks, and only while its person still sits there.
@@ -150,7 +142,7 @@ def _service_seat(person: Person, office: Membership, slug: str | None) -> Seat:
 
 
 def _served(person: Person) -> list[Tenant]:
-    rows = Assignment.objects.filter(holds_today(), person=person, duty="service").select_related("tenant")
+    rows = Assignment.objects.filter(holding(), person=person, duty="service").select_related("tenant")
     return [row.tenant for row in rows]
 
 
@@ -180,4 +172,4 @@ def _narrowed(found: Seat, token: Any, *, named: bool) -> Seat:
 
 
 def assigned(person: Person, tenant: Tenant) -> bool:
-    return Assignment.objects.filter(holds_today(), person=person, tenant=tenant).exclude(duty="service").exists()
+    return Assignment.objects.filter(holding(), person=person, tenant=tenant).exclude(duty="service").exists()
