@@ -82,6 +82,8 @@ class ProgramConfig(AppConfig):
     name = "program"
 
     def ready(self) -> None:
+        import program.demo.live_jobs  # noqa: F401  registers who launches the demo's jobs
+
         refuse_another_driver()
         refuse_the_demo_in_production()
         connection_created.connect(take_no_unfit_connection, dispatch_uid="take_no_unfit_connection")

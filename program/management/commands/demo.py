@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from program.apps import is_loopback
-from program.demo import accounts, directory, launches, programme_file, record
+from program.demo import accounts, directory, launches, live_jobs, programme_file, record
 from program.demo.past import loading
 from program.demo.past.rows import Past
 
@@ -59,6 +59,7 @@ class Command(BaseCommand):
         refused = launches.load(told, who, opened, self.stdout.write)
         wanted = [cluster["name"] for _, cluster in launches.launchable(told)]
         loading.load(Past(told, shift, who), self.stdout.write)
+        self.stdout.write(f"{live_jobs.wish(told, who)} jobs follow when their clusters are ready")
         if refused:
             raise CommandError(f"{len(refused)} clusters were refused: {', '.join(refused)}.")
         if wait and not launches.wait_until_settled(wanted, self.stdout.write, timeout):

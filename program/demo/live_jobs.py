@@ -1,0 +1,74 @@
+"""Launches the file's running and waiting jobs as a person would, as soon as their cluster takes jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from clusters import actions
+from clusters.models import Cluster, Job
+from clusters.states import TAKES_JOBS
+from program.demo import programme_file
+from program.demo.dates import Row
+from program.demo.directory import Directory
+from program.demo.past.checks import JOB_LIVES
+from tenants.models import Person, Tenant
+from tenants.wall.acting import acting_for
+from tenants.work import due
+from tenants.work.loop import handler
+
+WAITS = "demo_jobs"
+LOOK_AGAIN = timedelta(seconds=15)
+KEY = "PROGRAMME_JOB"  # in a job's environment: which job of the file it is, so that none is launched twice
+STEPS = 200_000
+SCRIPT = f"""#!/bin/bash
+#SBATCH --exclusive
+srun python train.py --train-iters {STEPS}
+"""
+
+
+def wish(told: Row, who: Directory) -> int:
+    """Ask for the jobs of every cluster that is there and still lacks some. Returns for how many jobs."""
+    count = 0
+    for participant in told["participants"]:
+        with acting_for(who.tenants[participant["slug"]], staff=True):
+            for cluster in Cluster.objects.filter(wanted=True, orchestrator__in=TAKES_JOBS):
+                missing = list(_missing(told, cluster, participant["slug"]))
+                if missing:
+                    due.wish(WAITS, cluster.pk, tenant=cluster.tenant_id)
+                count += len(missing)
+    return count
+
+
+def _missing(told: Row, cluster: Cluster, slug: str) -> Iterator[Row]:
+    launched = set(Job.objects.filter(cluster=cluster).values_list(f"environment__{KEY}", flat=True))
+    for row in told.get("jobs", []):
+        here = (row["participant"], row["cluster"]) == (slug, cluster.name)
+        if here and row["state"] in JOB_LIVES and row["id"] not in launched:
+            yield row
+
+
+@handler(WAITS)
+def launch_when_ready(held: due.Held) -> None:
+    """The jobs of one cluster, in the file's order, so that those that wait there wait here too."""
+    with acting_for(held.tenant_id, staff=True):
+        cluster = Cluster.objects.select_for_update(of=("self",), no_key=True).filter(pk=held.ref).first()
+        if cluster is None or not cluster.wanted:
+            due.remove(held)
+            return
+        if cluster.state != "ready":
+            due.finish(held, again_in=LOOK_AGAIN)
+            return
+        told, tenant = programme_file.read(), Tenant.objects.get(pk=held.tenant_id)
+        by = _engineer(told, tenant.slug)
+        for row in _missing(told, cluster, tenant.slug):
+            actions.launch_job(
+                cluster=cluster, name=row["name"], script=SCRIPT, nodes=row["nodes"], by=by, environment={KEY: row["id"]}
+            )
+        due.remove(held)
+
+
+def _engineer(told: Row, slug: str) -> str:
+    handle = next(row["team"]["contacts"]["ml"] for row in told["participants"] if row["slug"] == slug)
+    email = next(row["email"] for row in told["people"] if row["handle"] == handle)
+    return Person.objects.get(email__iexact=email).actor
