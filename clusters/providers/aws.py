@@ -171,6 +171,11 @@ def pages(account: Account, service: str, operation: str, result: str, **paramet
         parameters = {**parameters, "NextToken": answer["NextToken"]}
 
 
+def forget(account: Account) -> None:
+    """The credentials that we hold were said to be over."""
+    _cloud.forget(account)
+
+
 def environment(account: Account) -> dict[str, str]:
     """What a program needs in its environment to act as the participant's role."""
     try:

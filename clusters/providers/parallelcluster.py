@@ -62,6 +62,16 @@ class ParallelCluster:
         """First without doing anything, so that its own validators speak; then for real."""
         programs.could_begin()
         self._upload(account, part)
+        try:
+            return self._create(account, part)
+        except ProviderError as error:
+            if error.kind != "expired":
+                raise
+        # Such a call was refused before anything was done.
+        aws.forget(account)
+        return self._create(account, part)
+
+    def _create(self, account: Account, part: Part) -> str:
         files, words = _configuration(part), ("create-cluster", *_named(account, part), "--cluster-configuration", FILE)
         dry = self._run(account, (*words, "--dryrun", "true"), files)
         if DRY not in _message(dry):

@@ -8,6 +8,7 @@ import sys
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,15 @@ class Sandbox:
 
     def later(self, minutes: float) -> None:
         self.ask("clock", {"advance": minutes * 60})
+
+    @contextmanager
+    def slowly(self) -> Iterator[None]:
+        """In step with our own clock, so that a program finds what is in motion still in motion."""
+        self.ask("speed", {"speed": 1})
+        try:
+            yield
+        finally:
+            self.ask("speed", {"speed": SPEED})
 
     def fault(self, fault: str, **where: Any) -> None:
         self.ask("faults", [{"fault": fault, **where}])

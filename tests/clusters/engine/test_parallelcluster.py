@@ -4,7 +4,8 @@ import pytest
 from django.db import connection
 
 from clusters import actions
-from clusters.models import Job
+from clusters.engine import turns
+from clusters.models import Cluster, ExternalObject, Job, Revision
 from clusters.providers import programs
 from tenants.history.models import Entry
 from tenants.models import Attachment
@@ -50,7 +51,99 @@ def until(bench: Bench, cluster, state: str, steps: int = 30):
     return found
 
 
-def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench):
+def in_its_place(monkeypatch, tmp_path, script: str) -> None:
+    path = tmp_path / "pcluster"
+    path.write_text(f"#!/bin/bash\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PCLUSTER", str(path))
+
+
+def told(bench: Bench, cluster) -> str:
+    """What the cluster itself says of why it is not there yet."""
+    found = bench.now(cluster)
+    assert found.state == "creating" and not found.needs_person
+    sentence = next(each["sentence"] for each in found.conditions if each["type"] == "Provisioned")
+    assert bench.part("cluster").reason in ("", sentence)
+    return sentence
+
+
+def programs_that_ran(bench: Bench) -> list:
+    rows = sorted(bench.rows(Entry, kind="part.program"), key=lambda entry: entry.pk)
+    return [entry.facts for entry in rows]
+
+
+def grow(bench: Bench, cluster, count: int) -> None:
+    """A second revision with another number of workers, wished for."""
+    with acting_for(bench.tenant, staff=True):
+        first = Revision.objects.get(cluster=cluster)
+        groups = [dict(group) for group in first.body["instance_groups"]]
+        groups[1]["count"] = count
+        body = {**first.body, "instance_groups": groups}
+        Revision.objects.create(tenant_id=cluster.tenant_id, cluster=cluster, number=2, body=body, author="engine")
+        Cluster.objects.filter(pk=cluster.pk).update(generation=2, nodes_wanted=count + 1)
+        turns.wish(cluster)
+
+
+def base_is_ready(bench: Bench, cluster) -> None:
+    for _ in range(30):
+        bench.step(SLOW)
+        bench.cloud.advance(300)
+        if bench.rows(ExternalObject, role="base")[0].state == "exists":
+            return
+    raise AssertionError("the base did not come")
+
+
+def test_a_program_that_is_missing_falls_over_or_talks_rubbish_is_told_and_waited_for(bench, monkeypatch, tmp_path):
+    monkeypatch.setenv("PCLUSTER", str(tmp_path / "nothing-here"))
+    cluster = asked_for(bench)
+    base_is_ready(bench, cluster)
+    bench.step(SLOW)
+    assert "not installed on this machine" in told(bench, cluster)
+    for script, word in (
+        ("exit 7", "ended with code 7"),
+        ("echo '<html>sorry</html>'; exit 1", "nothing that can be read"),
+        ("kill -9 $$", "killed by signal 9"),
+    ):
+        in_its_place(monkeypatch, tmp_path, script)
+        bench.step(SLOW)
+        assert word in told(bench, cluster)
+    assert bench.creates("CreateStack") == 1  # the base alone
+    assert [ran["code"] for ran in programs_that_ran(bench)] == [7, 1, -9]
+    in_its_place(monkeypatch, tmp_path, "kill -9 $$")
+    bench.step(SLOW)
+    assert len(programs_that_ran(bench)) == 3  # the same again is not told again
+
+
+def test_what_its_validators_refuse_fails_the_cluster_in_their_words(bench, monkeypatch, tmp_path):
+    errors = '[{"level": "ERROR", "type": "EfaValidator", "message": "no EFA on this type"}]'
+    answer = '{"message": "Invalid cluster configuration.", "configurationValidationErrors": %s}' % errors
+    in_its_place(monkeypatch, tmp_path, f"echo '{answer}'; exit 1")
+    cluster = asked_for(bench)
+    base_is_ready(bench, cluster)
+    bench.step(SLOW)
+    found = bench.now(cluster)
+    assert found.state == "failed"
+    assert "EfaValidator: no EFA on this type" in found.needs_person
+
+
+def test_one_that_was_killed_after_it_asked_is_looked_for_and_never_asked_twice(bench, monkeypatch, tmp_path):
+    # The dry run goes well; then it dies without a word, whatever it may have done.
+    in_its_place(
+        monkeypatch,
+        tmp_path,
+        f'case "$*" in *dryrun*) echo \'{{"message": "Request would have succeeded, but DryRun flag is set."}}\'; exit 1;;'
+        f" *) echo asked >> {tmp_path}/asked; kill -9 $$;; esac",
+    )
+    cluster = asked_for(bench)
+    base_is_ready(bench, cluster)
+    for _ in range(4):
+        bench.step(SLOW)
+    assert (tmp_path / "asked").read_text().count("asked") == 1
+    assert bench.part("cluster").last_call == "create"
+    assert "killed by signal 9" in bench.part("cluster").reason
+
+
+def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench, settings):
     cluster = asked_for(bench)
     ready = until(bench, cluster, "ready")
     assert ready.orchestrator == "parallelcluster"
@@ -63,9 +156,15 @@ def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench):
 
     logs = {row.name.split("-", 2)[-1]: row for row in bench.rows(Attachment, subject="part")}
     assert any("create-cluster-dryrun" in name for name in logs) and len(logs) == 2
-    told = [entry.facts for entry in bench.rows(Entry, kind="part.program")]
-    assert [fact["code"] for fact in told] == [1, 0]
+    assert [ran["code"] for ran in programs_that_ran(bench)] == [1, 0]  # a dry run never ends with 0
 
+    grow(bench, cluster, 3)
+    until(bench, cluster, "updating", steps=3)
+    grown = until(bench, cluster, "ready")
+    assert (grown.nodes_running, grown.applied) == (4, 2)
+    assert {node.instance_id for node in nodes.values()} <= {node.instance_id for node in bench.nodes()}
+
+    settings.CONSISTENCY_SECONDS = 0  # the cloud's clock is moved, ours is not
     with acting_for(bench.tenant, staff=True):
         actions.retire_cluster(cluster=cluster, by="engine", why="test")
     until(bench, cluster, "deleted")
