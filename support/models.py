@@ -99,10 +99,13 @@ class Article(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", models.PROTECT, related_name="+")  # the office, for its history
     created_at = models.DateTimeField(db_default=Now())
-    code = models.CharField(max_length=20, unique=True)
+    code = models.CharField(max_length=20)
     title = models.CharField(_("title"), max_length=200)
     audience = models.CharField(max_length=8, choices=CaseNote.AUDIENCES, default="internal")
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "code"], name="article_code")]
 
     def __str__(self) -> str:
         return f"{self.code} {self.title}"
