@@ -160,7 +160,7 @@ def _run(argv: list[str], scratch: Path, environment: dict[str, str], lock: int,
         code=code,
         seconds=time.monotonic() - began,
         peak_mib=peak,
-        said=_read(scratch / "said", SAID),
+        said=_clean(_read(scratch / "said", SAID), environment),
         log=_clean(_read(scratch / ".parallelcluster" / "pcluster-cli.log", LOG), environment)
         + _clean(_read(scratch / "errors", LOG), environment),
         ended_by_us=why,
