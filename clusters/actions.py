@@ -244,6 +244,8 @@ def _checked_job(
     """The partition it goes to. Raises Refused with a sentence for whatever does not fit."""
     if cluster.orchestrator not in states.TAKES_JOBS:
         raise Refused("no_launcher", _("Jobs can be launched on Slurm clusters; this one runs %(what)s.") % {"what": cluster.orchestrator})
+    if not cluster.wanted:
+        raise Refused("not_ready", _("The cluster %(name)s is being deleted; no job can be launched on it.") % {"name": cluster.name})
     if cluster.state not in ("ready", "degraded", "updating"):
         raise Refused("not_ready", _("The cluster %(name)s is %(state)s; jobs can be launched when it is ready.") % {"name": cluster.name, "state": cluster.state})
     if not name.strip() or len(name) > 120 or not name.isprintable():

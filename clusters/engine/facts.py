@@ -127,7 +127,7 @@ def intend_parts(known: Known) -> None:
 
 
 def begin_again(row: ExternalObject, cluster: Cluster) -> None:
-    """A part that is gone gets a new incarnation, and with it a name that was never used."""
+    """A part that is gone gets a new incarnation, and with it a name that was never used and a scheduler elsewhere."""
     incarnation = row.incarnation + 1
     columns = {
         "incarnation": incarnation,
@@ -144,4 +144,6 @@ def begin_again(row: ExternalObject, cluster: Cluster) -> None:
     if row.state != "gone":
         move(row, "gone", by=ENGINE, part=row.name, region=row.region)
     move(row, "intended", by=ENGINE, columns=columns, part=columns["name"], region=row.region)
+    if row.role == "cluster":
+        ClusterAccess.objects.filter(cluster=cluster).delete()
     row.refresh_from_db()

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from clusters.access import slurm_endpoint
@@ -44,6 +44,7 @@ class Known:
     engine_cluster: str
     endpoint: Endpoint | None
     jobs: list[Job]
+    gone: bool  # nothing is left of the cluster that could ever tell of a job
 
 
 def step(held: due.Held) -> None:
@@ -52,6 +53,9 @@ def step(held: due.Held) -> None:
         known = _read(held)
         if known is None or not known.jobs:
             due.finish(held, again_in=None)
+            return
+        if known.gone:
+            _end_with_their_cluster(held, known)
             return
     slurm = Slurm()
     try:
@@ -81,7 +85,19 @@ def _read(held: due.Held) -> Known | None:
         part.name if part else "",
         _endpoint(access) if access else None,
         list(Job.objects.filter(cluster=cluster, state__in=JOB_LIVE).order_by("created_at")),
+        cluster.state == "deleted" or (part is not None and part.state == "gone"),
     )
+
+
+def _end_with_their_cluster(held: due.Held, known: Known) -> None:
+    """No scheduler will ever tell how these ended, and nobody could retire a cluster whose jobs never end."""
+    rows = list(Job.objects.select_for_update().filter(cluster=known.cluster, state__in=JOB_LIVE).order_by("pk"))
+    due.finish(held, again_in=None)
+    for row in rows:
+        wished = row.cancel_wished_at is not None or not known.cluster.wanted
+        step = Followed("cancelled" if wished else "failed", why="The cluster it ran on is gone; how it ended is not known.")
+        columns = {"reason": step.why, "ended_at": timezone.now(), "unknown_since": None, "unknown_reason": ""}
+        move(row, step.state, by=ENGINE, columns=columns, **_told(row, None, step, columns))
 
 
 def _endpoint(access: ClusterAccess) -> Endpoint:
@@ -103,15 +119,13 @@ def _followed(job: Job, seen: JobSeen | None) -> Followed:
 def _lost(held: due.Held, known: Known, error: ProviderError) -> None:
     """Lost contact changes no state: it is said since when, and looked again."""
     with acting_for(held.tenant_id, staff=True):
+        jobs = Job.objects.filter(pk__in=[job.pk for job in known.jobs], state__in=JOB_LIVE)
+        jobs.update(unknown_since=Coalesce("unknown_since", Now()), unknown_reason=error.message)
+        if error.kind == "denied" and known.endpoint:
+            ClusterAccess.objects.filter(cluster=known.cluster).delete()  # the key may have changed: read it again
         due.finish(held, again_in=LOST, give_back=error.kind == "throttled", progress=error.kind != "throttled")
         if error.kind == "throttled":
             due.cool(held.lane, 20)
-        if error.kind == "denied" and known.endpoint:
-            ClusterAccess.objects.filter(cluster=known.cluster).delete()  # the key may have changed: read it again
-        for job in known.jobs:
-            if job.unknown_since is None:
-                Job.objects.filter(pk=job.pk).update(unknown_since=Now())
-            Job.objects.filter(pk=job.pk).update(unknown_reason=error.message)
 
 
 @dataclass(frozen=True)
@@ -130,9 +144,10 @@ def _one_call(held: due.Held, slurm: Slurm, endpoint: Endpoint, todo: dict[Any, 
         return None
     job, verb = found
     with acting_for(held.tenant_id, staff=True):
+        # In the order of the actions: whoever cancels holds the job and then wishes.
+        Job.objects.filter(pk=job.pk).update(last_call_at=Now(), absences=0)
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
-        Job.objects.filter(pk=job.pk).update(last_call_at=Now(), absences=0)
     try:
         if verb == "submit":
             return Called(job, verb, slurm.submit(endpoint, _spec(job)))
@@ -181,13 +196,14 @@ def _write(
 ) -> None:
     waiting = {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)
+    rows = {row.pk: row for row in Job.objects.select_for_update().filter(pk__in=list(todo)).order_by("pk")}
     more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
     live = bool(waiting) or any(step.state not in JOB_ENDS for _, _, step in todo.values())
     due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
     if known.endpoint is None:
         keep_access(known.cluster, endpoint)
     for job, seen, step in todo.values():
-        row = Job.objects.select_for_update().get(pk=job.pk)
+        row = rows[job.pk]
         if row.state in JOB_ENDS or row.pk in waiting:
             continue
         if called is not None and called.job.pk == row.pk:
@@ -212,6 +228,8 @@ def _answered(row: Job, called: Called) -> None:
             name=row.name,
             why=called.error.message,
         )
+    elif called.error.kind == "throttled":
+        Job.objects.filter(pk=row.pk).update(last_call_at=None)  # nothing was done, so nothing has to be waited for
 
 
 def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: str | None) -> None:

@@ -134,7 +134,7 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
     """Commit the intent, then call. A crash in between is healed by looking: the row names what to look for."""
     with acting_for(held.tenant_id, staff=True):
         row = ExternalObject.objects.get(pk=known.rows[call.role].pk)
-        if call.verb == "create" and row.last_call == "delete":
+        if call.verb == "create" and (row.last_call == "delete" or row.state == "gone"):
             facts.begin_again(row, known.cluster)
         known.rows[call.role] = row
     try:
@@ -142,10 +142,11 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
     except MissingOutput as error:
         return Outcome(call, missing=str(error))
     with acting_for(held.tenant_id, staff=True):
+        # In the order of the actions, things before the row that waits: the other way round each would wait for the other.
+        Cluster.objects.filter(pk=known.cluster.pk, first_call_at=None).update(first_call_at=Now())
+        ExternalObject.objects.filter(pk=row.pk).update(last_call=call.verb, last_call_at=Now(), token=part.token, absences=0)
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
-        ExternalObject.objects.filter(pk=row.pk).update(last_call=call.verb, last_call_at=Now(), token=part.token, absences=0)
-        Cluster.objects.filter(pk=known.cluster.pk, first_call_at=None).update(first_call_at=Now())
     before = (row.last_call, row.last_call_at)
     provider = adapter(row.kind, turns.keeper(held))
     outcome = Outcome(call, before)
@@ -173,7 +174,7 @@ def _write(
     verdict = judge(todo, outcome, known, patience_over=_patience_over(known, outcome))
     again = timedelta(seconds=verdict.again)
     due.finish(held, again_in=None if verdict.state == "deleted" else again, give_back=verdict.throttled or verdict.waits)
-    if verdict.throttled:
+    if verdict.throttled or any(error.kind == "throttled" for error in looked.errors.values()):
         due.cool(held.lane, 20)
     if cluster.generation != known.cluster.generation or cluster.wanted != known.cluster.wanted:
         # Somebody wished something else meanwhile: what was seen is written, what was decided is not.

@@ -112,15 +112,18 @@ def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
 
 
 def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: bool) -> None:
-    """Seats and who sits in them. Nothing is concluded from a part that could not be looked at."""
+    """Seats and who sits in them. Nothing is concluded from a part that could not be looked at, or only was not found."""
     told = next((seen[spec.role] for spec in known.specs if spec.role == "cluster" and spec.role in seen), None)
-    if told is None or (told.phase == "absent" and not known.nodes and not ending):
+    if told is None:
+        return
+    gone = told.phase == "absent"
+    if gone and known.rows["cluster"].state != "gone":
         return
     rows = {(node.group, node.seat): node for node in Node.objects.filter(cluster=cluster)}
-    if not rows and not ending:
+    if not rows and not gone and not ending:
         rows = _make_seats(cluster, known)
     before = [Seat(node.group, node.seat, node.instance_id, node.state) for node in rows.values()]
-    after = seated(before, told.nodes, ending=ending and told.phase == "absent")
+    after = seated(before, told.nodes, ending=gone)
     changed: dict[tuple[str, str], list[Node]] = {}
     for seat in after:
         node = rows.get((seat.group, seat.number)) or _make_seat(cluster, known, seat.group, seat.number)
@@ -257,8 +260,9 @@ def cluster(row: Cluster, known: Known, looked: Any, todo: Any, verdict: Any) ->
         CloudAccount.objects.filter(pk=row.account_id).update(last_contact_at=Now(), denied_reason="")
         if row.unknown_since is not None:
             timeline.record(states.CLUSTER_KNOWN, about=row, by=ENGINE, name=row.name)
-    if verdict.state == "ready" and row.state != "ready":
-        columns |= {"ready_at": Now(), "proven": row.generation}
+    if todo.state == verdict.state == "ready" and not verdict.lost and row.generation == known.cluster.generation:
+        # Also of a cluster that stayed ready: a new generation may be proven at its first look.
+        columns |= {"proven": row.generation} | ({"ready_at": Now()} if row.state != "ready" else {})
     if verdict.state != row.state:
         move(row, verdict.state, by=ENGINE, columns=columns, name=row.name, nodes=counted, why=verdict.why)
     else:

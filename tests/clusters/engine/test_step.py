@@ -1,13 +1,21 @@
 """A cluster's life, one step at a time, in fair weather and in foul."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from clusters import actions
-from clusters.models import ExternalObject, NodeInstance, Proof, ServiceQuota
+from clusters.models import ExternalObject, Job, NodeInstance, Proof, ServiceQuota
 from tenants.history.models import Entry
+from tenants.models import Due, Lane
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tenants.work.due import LostLease
+
+EKS = {
+    "architecture": "hyperpod-eks",
+    "instance_groups": [{"name": "workers", "instance_type": "p5.48xlarge", "count": 2}],
+}
 
 
 def test_an_account_tells_its_quotas_and_the_history_says_so(bench):
@@ -111,6 +119,95 @@ def test_a_vanished_cluster_is_reported_and_not_rebuilt(bench, settings):
     found = bench.now(cluster)
     assert found.state == "degraded" and "nobody here asked" in found.needs_person
     assert bench.creates() == 1
+    assert {node.state for node in bench.nodes()} == {"gone"}
+
+
+def vanished(bench, cluster, settings):
+    settings.CONSISTENCY_SECONDS = 0
+    bench.cloud.fault("vanished", service="sagemaker", account=bench.cloud_account.id, match=bench.part("cluster").name)
+    return bench.look(cluster, steps=3)
+
+
+def test_not_found_once_says_nothing_about_the_nodes(bench):
+    cluster = bench.approved()
+    bench.until(cluster, "ready")
+    bench.cloud.fault("vanished", service="sagemaker", account=bench.cloud_account.id, match=bench.part("cluster").name)
+    assert bench.look(cluster).state == "ready"
+    assert {node.state for node in bench.nodes()} == {"running"}
+
+
+def test_a_vanished_cluster_is_made_again_when_a_person_says_so(bench, settings):
+    cluster = bench.approved()
+    bench.until(cluster, "ready")
+    first = bench.part("cluster").name
+    degraded = vanished(bench, cluster, settings)
+    with acting_for(bench.tenant):
+        actions.retry_cluster(cluster=degraded, by="engine", why="we need it")
+    bench.until(cluster, "ready", steps=60)
+    again = bench.part("cluster")
+    assert (again.state, again.incarnation) == ("exists", 2) and again.name != first
+    assert bench.creates() == 2
+
+
+def launched(bench, cluster, name="training"):
+    with acting_for(bench.tenant):
+        return actions.launch_job(cluster=cluster, name=name, script="#!/bin/bash\nsleep 9000", nodes=1, by="engine")
+
+
+def test_jobs_end_with_their_cluster_which_can_then_be_retired(bench, settings):
+    cluster = bench.until(bench.approved(), "ready")
+    job = launched(bench, cluster)
+    bench.step("jobs")
+    degraded = vanished(bench, cluster, settings)
+    with acting_for(bench.tenant), pytest.raises(Refused, match="still running"):
+        actions.retire_cluster(cluster=degraded, by="engine", why="gone anyway")
+    bench.step("jobs")
+    ended = bench.rows(Job, pk=job.pk)[0]
+    assert ended.state == "failed" and "cluster it ran on is gone" in ended.reason
+    assert Due.objects.get(kind="jobs", ref=cluster.pk).due_at is None
+    with acting_for(bench.tenant):
+        actions.retire_cluster(cluster=degraded, by="engine", why="gone anyway")
+
+
+def test_no_job_is_launched_on_a_cluster_that_is_to_be_deleted(bench):
+    cluster = bench.until(bench.approved(), "ready")
+    with acting_for(bench.tenant):
+        actions.retire_cluster(cluster=cluster, by="engine", why="over")
+    with pytest.raises(Refused, match="is being deleted"):
+        launched(bench, cluster)
+
+
+def test_a_ready_cluster_tried_again_is_proven_again(bench):
+    cluster = bench.until(bench.approved(**EKS), "ready")
+    with acting_for(bench.tenant):
+        actions.retry_cluster(cluster=cluster, by="engine")
+    found = bench.look(cluster, steps=3)
+    assert (found.state, found.generation, found.proven) == ("ready", 2, 2)
+
+
+def test_a_throttled_look_cools_the_account(bench):
+    cluster = bench.approved()
+    bench.look(cluster)
+    bench.cloud.fault("throttling", operation="DescribeStacks", account=bench.cloud_account.id, times=4)
+    bench.look(cluster)
+    assert Lane.objects.get().name == cluster.lane
+
+
+def test_things_are_held_before_the_row_that_waits(bench):
+    """As in the actions: two that hold the same in another order would wait for each other."""
+    cluster = bench.approved()
+    with CaptureQueriesContext(connection) as first:
+        bench.look(cluster)
+    bench.until(cluster, "ready")
+    launched(bench, cluster)
+    with CaptureQueriesContext(connection) as second:
+        bench.step("jobs")
+    told = [query["sql"] for query in (*first, *second)]
+    ends = [at for at, sql in enumerate(told) if "update tenants_due set leased_until" in sql]
+    assert len(ends) == 4
+    for at in ends:
+        begun = max(before for before in range(at) if told[before].startswith("SAVEPOINT"))
+        assert any("FOR UPDATE" in sql or sql.startswith('UPDATE "clusters_') for sql in told[begun:at]), told[begun : at + 1]
 
 
 def test_no_capacity_waits_and_says_why(bench):
