@@ -28,6 +28,7 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}
+WORDS = frozenset({"was", "to", "medium", "role", "duty", "cause", "outcome"})  # facts that hold a word of ours, to be translated
 IMPORT = "import"  # the source of what happened before the portal knew: nobody reacts to it any more
 
 
@@ -105,11 +106,13 @@ def sentence(kind_name: str, actor_name: str, facts: dict[str, Any]) -> str:
     if declared is None:
         return _("%(kind)s (a kind of entry that is no longer declared)") % {"kind": kind_name}
     text = str(declared.sentence)
-    shown = {"actor": actor_name, **{key: _shown(value) for key, value in facts.items()}}
+    shown = {"actor": actor_name, **{name: _shown(name, value) for name, value in facts.items()}}
     return re.sub(r"\{(\w+)\}", lambda match: str(shown.get(match[1], "…")), text)
 
 
-def _shown(value: Any) -> Any:
+def _shown(name: str, value: Any) -> Any:
+    if name in WORDS and isinstance(value, str) and value:
+        return _(value)
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return "–" if value in (None, "") else value
