@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from clusters import models as c
-from program.models import Minutes, Review, ReviewItem
+from program.models import ActionItem, Addendum, Decision, LaunchCluster, Minutes, Review, ReviewItem
 from support.models import Case, CaseNote
 from tenants import models as t
 from tenants.wall.acting import acting_for
@@ -28,6 +28,7 @@ def grow(town: Town, start: int, until: int) -> None:
         _record(town, numbers)
         _notes(made, numbers, people)
     _reviews(town, numbers, cases)
+    _procedure(town, numbers, people, clusters)
     t.Membership.objects.bulk_create(
         t.Membership(person=person, tenant=world.hoshi, role="viewer", starts_on=date(2024, 1, 1)) for person in people
     )
@@ -216,4 +217,36 @@ def _reviews(town: Town, numbers: range, cases: list[Case]) -> None:
                 idle_days=1,
             )
             for position, case in zip((n + 10 for n in numbers), cases, strict=True)
+        )
+
+
+def _procedure(town: Town, numbers: range, people: list[t.Person], clusters: list[c.Cluster]) -> None:
+    made, launch = town.hoshi, town.hoshi["launches"]
+    mine, day = {"tenant": made.tenant}, date(2030, 1, 1)
+    with acting_for(made.tenant, staff=True):
+        decisions = Decision.objects.bulk_create(
+            Decision(**mine, audience="shared", number=f"DEC-8{n:03d}", text="x", decided_by=person, decided_on=day, case=made["cases"], recorded_by="engine")
+            for n, person in zip(numbers, people, strict=True)
+        )
+        ActionItem.objects.bulk_create(
+            ActionItem(**mine, audience="shared", number=f"AI-8{n:03d}", text="x", owner=person, due=day, due_at_first=day, case=made["cases"], decision=decision)
+            for n, person, decision in zip(numbers, people, decisions, strict=True)
+        )
+        Addendum.objects.bulk_create(Addendum(**mine, minutes=made["minutes"], text="x", author=person.actor) for person in people)
+        LaunchCluster.objects.bulk_create(
+            LaunchCluster(
+                **mine,
+                launch_id=launch.pk,
+                launch_name=launch.name,
+                day=launch.day,
+                participation=made["participations"],
+                name=cluster.name,
+                region="r",
+                instance_type="p5.48xlarge",
+                planned=1,
+                accelerators=8,
+                account=made["accounts"],
+                cluster=cluster,
+            )
+            for cluster in clusters
         )
