@@ -67,7 +67,11 @@ def test_every_sentence_of_the_history_is_a_message():
         for file in (messages.ROOT / layer).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text("utf-8"))):
                 called = getattr(node, "func", None)
-                if isinstance(node, ast.Call) and "kind" in (getattr(called, "id", ""), getattr(called, "attr", "")):
+                if (
+                    isinstance(node, ast.Call)
+                    and len(node.args) > 1
+                    and "kind" in (getattr(called, "id", ""), getattr(called, "attr", ""))
+                ):
                     assert not isinstance(node.args[1], ast.Constant | ast.JoinedStr), f"{file}:{node.lineno}"
 
 
