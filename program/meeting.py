@@ -12,12 +12,12 @@ from django.utils.translation import override
 from program import states
 from program.figures import GROUPS, CaseThen, Event, Item, agenda, state_at
 from program.models import Review, ReviewItem
+from program.settling import hold_open
 from support.models import Case
 from support.states import ENDED
 from support.writing import moment
 from tenants.history import timeline
 from tenants.history.models import Entry
-from tenants.models import Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 
@@ -40,8 +40,7 @@ def late_cases(review: Review) -> list[Case]:
 def add_late_item(*, review: Review, case: Case, by: str) -> ReviewItem:
     """Put a case on the agenda that was opened after the cut-off; it is counted next week."""
     with acting_for(case.tenant_id, staff=True):
-        review = _held(review)
-        _refuse_published(review)
+        review = hold_open(review.pk)
         case.refresh_from_db()
         if case.opened_at <= review.cutoff_at:
             raise Refused(
@@ -101,8 +100,7 @@ def _now(case: Case) -> CaseThen:
 
 def move_item(*, item: ReviewItem, by: str, earlier: bool) -> None:
     """Change places with the neighbour in the same group."""
-    review = _of(item)
-    _refuse_published(review)
+    hold_open(item.review_id)
     with reading_everyone():
         group = in_order(ReviewItem.objects.filter(review_id=item.review_id, agenda_group=item.agenda_group))
     places = [row.pk for row in group]
@@ -117,7 +115,7 @@ def move_item(*, item: ReviewItem, by: str, earlier: bool) -> None:
 
 def accept_as_block(*, review: Review, by: str, items: Iterable[ReviewItem] | None = None) -> int:
     """Accept what needs no talk: all of the last group, or some of it. Raises Refused for an item with a flag."""
-    _refuse_published(review)
+    review = hold_open(review.pk)
     if items is None:
         with reading_everyone():
             rows = ReviewItem.objects.filter(
@@ -146,9 +144,8 @@ def _accept(ids: list[Any], review: Review, by: str) -> None:
 def conclude(*, item: ReviewItem, outcome: str, by: str) -> ReviewItem:
     """How the meeting left an item that it did not settle by a plan: talked about elsewhere, or ended right there."""
     with acting_for(item.tenant_id, staff=True):
+        review = hold_open(item.review_id)
         item.refresh_from_db(from_queryset=ReviewItem.objects.select_for_update(of=("self",)))
-        review = _of(item)
-        _refuse_published(review)
         with override(None):
             words = str(ReviewItem.Outcome(outcome).label)
         ReviewItem.objects.filter(pk=item.pk).update(outcome=outcome, discussed_at=Now(), version=F("version") + 1)
@@ -156,21 +153,3 @@ def conclude(*, item: ReviewItem, outcome: str, by: str) -> ReviewItem:
         timeline.record(states.ITEM_OUTCOME, about=item, by=by, case=case.number, number=review.number, outcome=words)
         item.refresh_from_db()
     return item
-
-
-def _of(item: ReviewItem) -> Review:
-    office = Tenant.objects.get(is_office=True)
-    with acting_for(office, staff=True):
-        return Review.objects.get(pk=item.review_id)
-
-
-def _held(review: Review) -> Review:
-    """The review, locked, so that two chairs do not give out one place."""
-    return Review.objects.select_for_update(of=("self",)).get(pk=review.pk)
-
-
-def _refuse_published(review: Review) -> None:
-    if review.state not in states.OPEN_REVIEW:
-        raise Refused(
-            "review_published", _("Review %(number)s is published: its items stand.") % {"number": review.number}
-        )

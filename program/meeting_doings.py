@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from program import decisions, meeting_forms, reviews
 from program.models import Review, ReviewItem
+from program.settling import hold_open
 from support.actions import note_case
 from support.models import Case
 from support.states import ENDED
@@ -92,6 +93,8 @@ def _of_case(verb: Verb) -> Doing:
     """What is done with any case, done in the meeting."""
 
     def act(request: HttpRequest, review: Review, item: ReviewItem, case: Case, told: dict[str, Any]) -> Any:
+        if verb.name == "resolve":
+            hold_open(item.review_id)  # before the case, as whoever settles does
         version = told.pop("version", None)
         values = verb.arguments(request, told) | ({"version": version} if version is not None else {})
         found = verb.act(case=case, by=request.actor, **values)

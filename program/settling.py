@@ -2,6 +2,7 @@
 
 from datetime import date
 from typing import Any
+from uuid import UUID
 
 from django.db.models import F
 from django.db.models.functions import Now
@@ -15,7 +16,7 @@ from support.actions import plan_case
 from support.models import Case
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import Person
+from tenants.models import Person, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
 
@@ -29,6 +30,18 @@ def hold(review: Review, version: int | None) -> None:
         raise Stale(
             "stale", _("Somebody changed this review meanwhile. Look at it again."), version=review.version, changes={}
         )
+
+
+def hold_open(review_id: UUID) -> Review:
+    """The review, locked before any item or case of it, so that publishing waits or has happened. Raises Refused then."""
+    office = Tenant.objects.get(is_office=True)
+    with acting_for(office, staff=True):
+        review = Review.objects.select_for_update(of=("self",)).get(pk=review_id)
+    if review.state not in states.OPEN_REVIEW:
+        raise Refused(
+            "review_published", _("Review %(number)s is published: its items stand.") % {"number": review.number}
+        )
+    return review
 
 
 def open_session(*, review: Review, by: str, version: int | None = None) -> Review:
@@ -56,12 +69,8 @@ def settle_item(
     Raises Refused when owner, next step or date is missing, or at the third time why it is here again.
     """
     with acting_for(item.tenant_id, staff=True):
+        review = hold_open(item.review_id)
         item.refresh_from_db(from_queryset=ReviewItem.objects.select_for_update(of=("self",)))
-        review = Review.objects.get(pk=item.review_id)
-        if review.state not in states.OPEN_REVIEW:
-            raise Refused(
-                "review_published", _("Review %(number)s is published: its items stand.") % {"number": review.number}
-            )
         if version is not None and item.version != version:
             raise _stale(item, owner, next_step, due, reason)
         reason = reason.strip()[:300] or item.times_reason
