@@ -88,11 +88,12 @@ def _capacity(review: Review) -> str:
 
 
 def _lessons() -> str:
-    """Signatures seen at two or more participants: each asks for an article, a check or a pinned version."""
+    """Failures seen at two or more participants: each asks for an article, a check or a pinned version."""
     rows = Case.objects.filter(state__in=OPEN).exclude(signature="").values_list("signature", "tenant__name").distinct()
     seen: dict[str, set[str]] = defaultdict(set)
     for signature, name in rows:
-        seen[signature].add(name)
+        # A signature begins with the cluster, which no two participants share.
+        seen[signature.partition("/")[2] or signature].add(name)
     lines = [f"{signature}: {', '.join(sorted(names))}" for signature, names in sorted(seen.items()) if len(names) > 1]
     return "\n".join([_("Seen at two or more participants"), *lines]) if lines else ""
 

@@ -1,6 +1,7 @@
 """The whole procedure of a review: what the chair adds, what the third time asks for, minutes edited, locked, added to."""
 
 import copy
+import uuid
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -77,6 +78,16 @@ def published(frozen, settle, chair):
         return reviews.publish(review=review, by=chair.actor)
 
     return make
+
+
+def test_a_failure_seen_at_two_participants_is_a_lesson_for_the_office_alone(world, opened, published):
+    for tenant, what in ((world.hoshi, "gpu"), (world.umi, "gpu"), (world.umi, "efa")):
+        opened(tenant, ago(days=3), signature=f"{uuid.uuid4()}/{what}")
+    review = published(ago(days=1))
+    with reading_everyone():
+        bodies = dict(Minutes.objects.filter(review_id=review.pk).values_list("tenant__slug", "body"))
+    assert "gpu: Hoshi Language Works, Umi Vision" in bodies["programme"] and "efa:" not in bodies["programme"]
+    assert "Umi" not in bodies["hoshi"]
 
 
 def test_what_was_opened_after_the_cutoff_joins_the_agenda_and_is_counted_next_time(world, opened, frozen, chair):
