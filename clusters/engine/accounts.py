@@ -39,7 +39,7 @@ def step(held: due.Held) -> None:
         due.finish(held, again_in=HOURLY)
         CloudAccount.objects.filter(pk=row.pk).update(last_contact_at=Now(), denied_reason="")
         for region, (quotas, held_capacity) in read.items():
-            changed = sum(_keep(row, region, quota) for quota in quotas)
+            changed = _keep(row, region, quotas)
             for name, status in held_capacity.items():
                 Reservation.objects.filter(external_id=name, region=region).update(engine_status=status)
             if changed:
@@ -63,17 +63,32 @@ def _read(row: CloudAccount, region: str) -> tuple[list[dict[str, Any]], dict[st
     return quotas, states_of | {one["CapacityReservationId"]: one["State"] for one in reserved}
 
 
-def _keep(row: CloudAccount, region: str, quota: dict[str, Any]) -> bool:
-    """Keep one quota; whether its value is news."""
-    value = Decimal(str(quota["Value"]))
-    key = {"tenant_id": row.tenant_id, "account": row, "region": region, "service": quota["ServiceCode"], "name": quota["QuotaName"]}
-    known = ServiceQuota.objects.filter(**key).first()
-    columns = {"value": value, "code": quota.get("QuotaCode", ""), "read_at": timezone.now()}
-    if known is None:
-        ServiceQuota.objects.create(**key, **columns)
-        return True
-    ServiceQuota.objects.filter(pk=known.pk).update(**columns)
-    return known.value != value
+def _keep(row: CloudAccount, region: str, quotas: list[dict[str, Any]]) -> int:
+    """Keep what the account says, all in one statement; for how many quotas it is news."""
+    rows = ServiceQuota.objects.filter(account=row, region=region).values_list("service", "name", "value")
+    known = {(service, name): value for service, name, value in rows}
+    told = {(quota["ServiceCode"], quota["QuotaName"]): quota for quota in quotas}
+    now = timezone.now()
+    read = [
+        ServiceQuota(
+            tenant_id=row.tenant_id,
+            account=row,
+            region=region,
+            service=service,
+            name=name,
+            value=Decimal(str(quota["Value"])),
+            code=quota.get("QuotaCode", ""),
+            read_at=now,
+        )
+        for (service, name), quota in told.items()
+    ]
+    ServiceQuota.objects.bulk_create(
+        read,
+        update_conflicts=True,
+        unique_fields=["tenant", "account", "region", "service", "name"],
+        update_fields=["value", "code", "read_at"],
+    )
+    return sum(known.get((quota.service, quota.name)) != quota.value for quota in read)
 
 
 def _refused(held: due.Held, row: CloudAccount, error: ProviderError) -> None:

@@ -23,6 +23,14 @@ def test_an_account_tells_its_quotas_and_the_history_says_so(bench):
     quotas = {quota.name: int(quota.value) for quota in bench.rows(ServiceQuota)}
     assert quotas["ml.p5.48xlarge for cluster usage"] == 16
     assert bench.kinds("account.") == ["account.added", "account.read"]
+    with acting_for(bench.tenant):
+        ServiceQuota.objects.filter(name="ml.p5.48xlarge for cluster usage").update(value=1)
+    with CaptureQueriesContext(connection) as queries:
+        bench.step("account")
+    again = {quota.name: int(quota.value) for quota in bench.rows(ServiceQuota)}
+    assert again == quotas
+    assert sorted(entry.facts["count"] for entry in bench.rows(Entry, kind="account.read")) == [1, len(quotas)]
+    assert len(queries) < 40
 
 
 def test_a_request_over_the_quota_names_asked_allowed_unit_and_who(bench):
