@@ -48,11 +48,16 @@ def test_an_ending_cluster_has_empty_seats_that_are_gone():
     assert told(seated([Seat("workers", 1, "i-a", "running")], [], ending=True)) == [(1, "gone", "", "")]
 
 
-def test_every_word_of_the_engine_has_a_meaning():
-    """The nine words of SageMaker's InstanceStatus in the service model."""
+def test_every_word_of_the_engines_has_a_meaning():
+    """SageMaker's words for an instance of a cluster, and EC2's for those of a ParallelCluster."""
     import botocore.session
 
-    words = botocore.session.Session().get_service_model("sagemaker").shape_for("ClusterInstanceStatus").enum
+    session = botocore.session.Session()
+    words = [
+        word
+        for service, shape in (("sagemaker", "ClusterInstanceStatus"), ("ec2", "InstanceStateName"))
+        for word in session.get_service_model(service).shape_for(shape).enum
+    ]
     assert set(words) == set(STATES)
 
 
