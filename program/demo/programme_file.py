@@ -60,12 +60,16 @@ def read(path: Path = FILE) -> Row:
         told = yaml.load(path.read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise Unfit([f"{path.name} cannot be read: {error}"]) from error
-    # What refers to something is only worth checking once the rows have their fields.
-    problems = list(_shapes(told)) or [*_twice(told), *_references(told), *_values(told), *_totals(told)]
-    problems = problems or checks.problems(told)
-    if problems:
-        raise Unfit(problems)
+    found = problems(told)
+    if found:
+        raise Unfit(found)
     return told
+
+
+def problems(told: Any) -> list[str]:
+    """What refers to something is only worth checking once the rows have their fields, and the past once those hold."""
+    found = list(_shapes(told)) or [*_twice(told), *_references(told), *_values(told), *_totals(told)]
+    return found or checks.problems(told)
 
 
 def clusters(told: Row) -> Iterator[tuple[str, Row, Row]]:

@@ -228,7 +228,7 @@ def _line(here: str, line: Row, state: str, place: int) -> Iterator[str]:
             yield f"{here}.text: does not say from which severity to which"
     if after not in CASE or (place == 0 and after != "new"):
         yield f"{here}.status_after: {after} is no state it can be in here"
-    elif place and after != state and after not in CASE[state]:
+    elif place and after != state and after not in CASE.get(state, ()):
         yield f"{here}.status_after: a case that is {state} does not become {after}"
     elif place and state in ENDED and kind != "reopened":
         yield f"{here}.kind: the case is {state}"
