@@ -10,6 +10,7 @@ from clusters import models as c
 from program.models import ActionItem, Addendum, Decision, LaunchCluster, Minutes, Review, ReviewItem
 from support.models import Case, CaseNote
 from tenants import models as t
+from tenants.queries import WRITTEN
 from tenants.wall.acting import acting_for
 from tests.examples import BODY, Examples
 from tests.town import Town
@@ -172,7 +173,7 @@ def _notes(made: Examples, numbers: range, people: list[t.Person]) -> None:
                 participation=made["participations"].pk,
                 actor=person.actor,
                 action_id=uuid.uuid4(),
-                facts={"what": "x", "note": str(note.pk)},
+                facts={"what": "x"} | dict.fromkeys(WRITTEN, str(note.pk)),
             )
             for person in people
         )
