@@ -1,6 +1,7 @@
 """What a step knows before it looks: the cluster, its configuration, its parts, and who acts where."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -31,6 +32,7 @@ ENGINE = "engine"
 class Known:
     """Everything a step needs, read in one transaction before any call."""
 
+    now: datetime  # by the database's clock, which also dated the calls
     cluster: Cluster
     configuration: Configuration
     revision: int
@@ -79,7 +81,7 @@ def account_of(row: CloudAccount, region: str) -> Account:
 
 def read(cluster_id: str) -> Known | None:
     """Read it inside a scope; None when it does not exist. The first read makes the rows of its parts."""
-    cluster = Cluster.objects.select_related("account").filter(pk=cluster_id).first()
+    cluster = Cluster.objects.select_related("account").annotate(now=Now()).filter(pk=cluster_id).first()
     if cluster is None:
         return None
     revision = Revision.objects.filter(cluster=cluster).order_by("-number").first()
@@ -87,6 +89,7 @@ def read(cluster_id: str) -> Known | None:
     specs = parts(architectures.architecture(cluster.architecture, cluster.architecture_version), wish)
     rows = {row.role: row for row in ExternalObject.objects.filter(cluster=cluster)}
     return Known(
+        now=cluster.now,
         cluster=cluster,
         configuration=wish,
         revision=revision.number,

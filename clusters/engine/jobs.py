@@ -2,7 +2,7 @@
 
 import base64
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -39,6 +39,7 @@ LOG_BYTES = 64_000
 class Known:
     """What a step needs, read before any call."""
 
+    now: datetime  # by the database's clock, which also dated the calls
     cluster: Cluster
     account: Account
     engine_cluster: str
@@ -66,7 +67,7 @@ def step(held: due.Held) -> None:
     except ProviderError as error:
         _lost(held, known, error)
         return
-    todo = {job.pk: (job, listed.get(job.engine_name), _followed(job, listed.get(job.engine_name))) for job in known.jobs}
+    todo = {job.pk: (job, listed.get(job.engine_name), _followed(known, job, listed.get(job.engine_name))) for job in known.jobs}
     called = _one_call(held, slurm, endpoint, todo)
     tails = _tails(slurm, known, endpoint, todo)
     with acting_for(held.tenant_id, staff=True):
@@ -74,12 +75,13 @@ def step(held: due.Held) -> None:
 
 
 def _read(held: due.Held) -> Known | None:
-    cluster = Cluster.objects.select_related("account").filter(pk=held.ref).first()
+    cluster = Cluster.objects.select_related("account").annotate(now=Now()).filter(pk=held.ref).first()
     if cluster is None:
         return None
     access = ClusterAccess.objects.filter(cluster=cluster).first()
     part = ExternalObject.objects.filter(cluster=cluster, role="cluster").first()
     return Known(
+        cluster.now,
         cluster,
         account_of(cluster.account, cluster.region),
         part.name if part else "",
@@ -104,8 +106,8 @@ def _endpoint(access: ClusterAccess) -> Endpoint:
     return Endpoint(access.url, tuple(access.versions), access.username, base64.b64decode(access.jwt_key), access.log_group)
 
 
-def _followed(job: Job, seen: JobSeen | None) -> Followed:
-    age = (timezone.now() - job.last_call_at).total_seconds() if job.last_call_at else None
+def _followed(known: Known, job: Job, seen: JobSeen | None) -> Followed:
+    age = (known.now - job.last_call_at).total_seconds() if job.last_call_at else None
     now = JobNow(
         state=job.state,
         external_id=job.external_id,

@@ -7,7 +7,6 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from clusters.architectures.parts import MissingOutput
 from clusters.engine import facts, proofs, seats, turns, writing
@@ -73,7 +72,7 @@ def look(known: facts.Known) -> Looked:
 
 def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
     row, seen, error = known.rows[role], looked.seen.get(role), looked.errors.get(role)
-    age = (timezone.now() - row.last_call_at).total_seconds() if row.last_call_at else None
+    age = (known.now - row.last_call_at).total_seconds() if row.last_call_at else None
     return PartNow(
         role=role,
         state=row.state,
@@ -229,4 +228,4 @@ def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_o
 
 def _patience_over(known: facts.Known, outcome: Outcome | None) -> bool:
     since = known.rows[outcome.call.role].refused_since if outcome else None
-    return since is not None and timezone.now() - since > PATIENCE
+    return since is not None and known.now - since > PATIENCE
