@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from tenants.models import Membership
+from tenants.models import Membership, holding
 from tenants.wall import roles
 
 Nav = list[dict[str, Any]]
@@ -36,7 +36,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
 
 def _mine(request: HttpRequest) -> list[Any]:
     if not hasattr(request, "_tenants_of_mine"):
-        rows = Membership.objects.filter(person=request.person, ends_on=None, tenant__is_office=False).select_related("tenant")
+        rows = Membership.objects.filter(holding(), person=request.person, tenant__is_office=False).select_related("tenant")
         request._tenants_of_mine = [membership.tenant for membership in rows.order_by("tenant__name")]
     return request._tenants_of_mine
 
@@ -65,4 +65,4 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
 
 def _active(here: str, name: str) -> str:
     """The value of aria-current: the page itself, or the part of the site it belongs to."""
-    return "page" if here == name else "true" if name in (SECTIONS.get(here), SECTIONS.get(here.split("_")[-1])) else ""
+    return "page" if here == name else "true" if SECTIONS.get(here, SECTIONS.get(here.split("_")[-1])) == name else ""

@@ -1,6 +1,7 @@
 """The door: where a person sits, what a token narrows, and what the door itself refuses."""
 
-from datetime import timedelta
+from datetime import date, timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.db import IntegrityError, OperationalError, transaction
@@ -13,6 +14,7 @@ from tenants.wall import roles
 from tenants.wall.access import SwallowedError, allow, seat
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import bearer, issue_token
+from tenants.web import shell
 
 
 def tenants_seen(found) -> set[str]:
@@ -265,3 +267,11 @@ def test_what_an_auditor_opened_is_written_down(world, client):
 def test_sessions_that_ended_are_told_to_htmx_as_a_redirect(client, world):
     answer = client.get("/t/hoshi/", headers={"HX-Request": "true"})
     assert (answer.status_code, answer["HX-Redirect"]) == (401, "/accounts/login/")
+
+
+def test_one_is_led_to_the_organisations_where_one_sits_today(world):
+    person, today = world.people["stranger"], date.today()
+    days = timedelta(days=3)
+    for tenant, begins, ends in ((world.hoshi, today - days, today + days), (world.umi, today + days, None)):
+        Membership.objects.create(person=person, tenant=tenant, role=roles.VIEWER, starts_on=begins, ends_on=ends)
+    assert [tenant.slug for tenant in shell._mine(SimpleNamespace(person=person))] == ["hoshi"]
