@@ -77,7 +77,7 @@ def _ask_for_a_cluster(customer: Visitor) -> str:
 
 def _launch_a_job_that_fails(customer: Visitor) -> str:
     page = customer.page
-    page.locator('a[href$="/launch/"]').first.click()
+    page.locator('a[href*="/clusters/"][href$="/launch/"]').first.click()
     page.locator("input[name=name]").fill("pretrain-story")
     page.locator("input[name=nodes]").fill("20")
     page.locator("textarea[name=script]").fill(SCRIPT)
