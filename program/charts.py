@@ -38,12 +38,16 @@ class Chart:
     height: int = HEIGHT
     left: int = LEFT
     right: int = WIDTH - RIGHT
-    floor: int = HEIGHT - BOTTOM
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is anything to see."""
+        return any(line.marks for line in self.lines)
 
 
 def by_step(rows: Sequence[str], lines: dict[str, Sequence[float | None]], unit: str = "", least: float = 0) -> Chart:
     """Values at equal steps, e.g. one for each review; a step without a value is left out, not drawn as nothing."""
-    top = _top(max([value for values in lines.values() for value in values if value is not None], default=0) or least)
+    top = _top(max([least, *(value for values in lines.values() for value in values if value is not None)]))
     place = [
         _across(index, max(1, len(rows) - 1)) if len(rows) > 1 else (LEFT + WIDTH - RIGHT) / 2
         for index in range(len(rows))
@@ -68,12 +72,12 @@ def over_time(lines: dict[str, Sequence[tuple[datetime, float]]], begin: datetim
     drawn = []
     for name, values in lines.items():
         marks = [
-            Mark(_across((at - begin).total_seconds(), span), _up(value, top), at.isoformat(), _short(value))
+            Mark(_across((at - begin).total_seconds(), span), _up(value, top), f"{at:%H:%M}", _short(value))
             for at, value in values
         ]
         drawn.append(Drawn(name, _points(_stairs(marks)), tuple(marks)))
     across = tuple(
-        Mark(_across(span * part / 4, span), HEIGHT - 8, (begin + (end - begin) * part / 4).isoformat())
+        Mark(_across(span * part / 4, span), HEIGHT - 8, f"{begin + (end - begin) * part / 4:%H:%M}")
         for part in range(5)
     )
     return Chart(tuple(drawn), across, _scale(top, ""))

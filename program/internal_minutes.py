@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import override
+from django.utils.translation import ngettext, override
 
 from program import states
 from program.meeting import in_order
@@ -123,7 +123,8 @@ def _changed(review: Review, names: dict[str, str]) -> str:
         else:
             counts[line["tenant"]] += 1
     lines = [
-        _("%(name)s: %(n)s changes") % {"name": names.get(slug, slug), "n": n} for slug, n in sorted(counts.items())
+        ngettext("%(name)s: %(n)s change", "%(name)s: %(n)s changes", n) % {"name": names.get(slug, slug), "n": n}
+        for slug, n in sorted(counts.items())
     ]
     if quiet:
         lines.append(_("Nothing changed: %(names)s") % {"names": ", ".join(sorted(quiet))})

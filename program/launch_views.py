@@ -65,13 +65,16 @@ def chosen_day(asked: str, usual: date) -> date:
 
 def drawn(shown: board.Board, now: Any) -> Chart | None:
     """The curve of the day by type, from its first change to its last; None before anything came."""
-    points = shown.curve.points
+    points, zone = shown.curve.points, shown.begins.tzinfo
     if len(points) < 2:
         return None
-    begin = points[1].at - timedelta(minutes=10)
+    begin = points[1].at.astimezone(zone) - timedelta(minutes=10)
     end = min(shown.ends, max(points[-1].at + timedelta(minutes=10), now if shown.live else points[-1].at))
     types = sorted({kind for point in points for kind in point.by_type})
-    lines = {kind: [(max(point.at, begin), float(point.by_type.get(kind, 0))) for point in points] for kind in types}
+    lines = {
+        kind: [(max(point.at.astimezone(zone), begin), float(point.by_type.get(kind, 0))) for point in points]
+        for kind in types
+    }
     return over_time(lines, begin, end, max(one.planned for one in shown.by_type))
 
 
@@ -148,7 +151,7 @@ def _shown(request: HttpRequest, row: Launch, refused: Any = None, status: int =
     going = row.state in ("planned", "running")
     context = {
         "row": row,
-        "waves": [(wave, [one for one in told if one["line"].wave == wave.number]) for wave in waves],
+        "waves": [_wave(wave, told) for wave in waves],
         "add": forms.get("add") or AddForm(clusters=candidates, waves=waves),
         "candidates": candidates,
         "stop": forms.get("stop") or StopForm(launch=row, prefix="stop"),
@@ -158,6 +161,12 @@ def _shown(request: HttpRequest, row: Launch, refused: Any = None, status: int =
         "may_approve": request.role in roles.APPROVE,
     }
     return render(request, "program/launch_detail.html", context, status=status)
+
+
+def _wave(wave: LaunchWave, told: list[dict[str, Any]]) -> dict[str, Any]:
+    """A wave with its lines, and whether there is anything left to start."""
+    lines = [one for one in told if one["line"].wave == wave.number]
+    return {"wave": wave, "lines": lines, "left": any(one["line"].started_at is None for one in lines)}
 
 
 @allow(roles.REVIEW)

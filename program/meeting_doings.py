@@ -68,7 +68,7 @@ def _next_review(item: ReviewItem) -> date:
 
 DOINGS = [
     Doing(
-        "settle", "s", gettext_lazy("Owner, next step, date"), gettext_lazy("Settled."), "check",
+        "settle", "s", gettext_lazy("Settle"), gettext_lazy("Settled."), "check",
         lambda item, case, owners, data: meeting_forms.SettledForm(data, item=item, owners=owners, prefix="settle"), _settle,
         lambda case, request: case.state not in ENDED,
     ),

@@ -148,9 +148,10 @@ class SettledForm(forms.Form):
 
     def __init__(self, *args: Any, item: ReviewItem, owners: list[Any], **kwargs: Any) -> None:
         kwargs["initial"] = {
-            "owner": item.owner_id,
-            "next_step": item.next_step,
-            "due": item.next_step_due,
+            # What was planned since the cut-off is the better beginning; the meeting confirms or changes it.
+            "owner": item.owner_id or item.case.owner_id,
+            "next_step": item.next_step or item.case.next_step,
+            "due": item.next_step_due or item.case.next_step_due,
             "reason": item.times_reason,
             "version": item.version,
         }

@@ -45,13 +45,15 @@ def item_lines(item: ReviewItem, whose: str = "") -> list[str]:
     due = item.next_step_due.isoformat() if item.next_step_due else "–"
     lines = [
         f"{whose} {item.case.number} {item.case.title}".strip(),
-        _("%(severity)s, %(state)s, open for %(age)s days, %(times)s times on the agenda")
-        % {
-            "severity": item.severity_then,
-            "state": item.state_then.replace("_", " "),
-            "age": item.age_days,
-            "times": item.times_on_agenda,
-        },
+        ", ".join(
+            (
+                item.severity_then,
+                item.state_then.replace("_", " "),
+                ngettext("open for %(n)s day", "open for %(n)s days", item.age_days) % {"n": item.age_days},
+                ngettext("%(n)s time on the agenda", "%(n)s times on the agenda", item.times_on_agenda)
+                % {"n": item.times_on_agenda},
+            )
+        ),
         _("Owner: %(owner)s") % {"owner": item.owner or "–"},
         _("Next step: %(step)s (by %(due)s)") % {"step": item.next_step or "–", "due": due},
     ]
