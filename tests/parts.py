@@ -16,6 +16,11 @@ def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+def pcluster() -> bool:
+    """Whether the real command line of ParallelCluster is here, in its own environment."""
+    return (Path(__file__).parent.parent / ".pcluster-venv" / "bin" / "pcluster").exists()
+
+
 @dataclass(frozen=True)
 class Part:
     """Tests that carry `marker` and need something that may be missing."""
@@ -36,6 +41,7 @@ PARTS = (
         lambda: None if shutil.which("slurmctld") else "there is no Slurm here; from issue 4",
         expected=False,
     ),
+    Part("pcluster", "ParallelCluster", lambda: None if pcluster() else "it is not installed (make test installs it)"),
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.architectures.parts import Wiring, parts
-from clusters.providers import Account, Part, Provider, ProviderError, Seen, adapter, programs
+from clusters.providers import Account, Part, Provider, ProviderError, Seen, adapter
 from tests.contracts.conftest import Sandbox, let_in
 
 REGION, ZONE = "ap-northeast-1", "apne1-az4"
@@ -145,7 +145,10 @@ class Bench:
         )
 
 
-@pytest.fixture(params=KINDS, ids=str)
+NEEDS = {"parallelcluster": [pytest.mark.pcluster]}  # a part of the suite that not every machine can run
+
+
+@pytest.fixture(params=[pytest.param(name, id=name, marks=NEEDS.get(name, ())) for name in KINDS])
 def bench(
     request: pytest.FixtureRequest,
     cloud: Sandbox,
@@ -155,8 +158,6 @@ def bench(
 ) -> Bench:
     kind, number = KINDS[request.param], str(next(_numbers))
     monkeypatch.setenv("PCLUSTER_LOCK", str(tmp_path / "lock"))
-    if kind.kind == "parallelcluster" and not programs.executable().exists():
-        pytest.skip("ParallelCluster is not installed")
     names = {"base": f"cohort-{number}-base", "cluster": f"cohort-{number}"}
     bench = Bench(cloud, let_in(cloud, number, REGION), kind, names, {})
     if kind.role == "cluster" and not (kind.kind == "parallelcluster" and "made" in request.fixturenames and shared):

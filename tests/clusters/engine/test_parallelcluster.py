@@ -6,13 +6,10 @@ from django.db import connection
 from clusters import actions
 from clusters.engine import turns
 from clusters.models import Cluster, ExternalObject, Job, Revision
-from clusters.providers import programs
 from tenants.history.models import Entry
 from tenants.models import Attachment
 from tenants.wall.acting import acting_for
 from tests.clusters.engine.conftest import Bench
-
-pytestmark = pytest.mark.skipif(not programs.executable().exists(), reason="ParallelCluster is not installed")
 
 SLOW = "cluster-slow"
 GROUPS = [
@@ -143,6 +140,7 @@ def test_one_that_was_killed_after_it_asked_is_looked_for_and_never_asked_twice(
     assert "killed by signal 9" in bench.part("cluster").reason
 
 
+@pytest.mark.pcluster
 def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench, settings):
     cluster = asked_for(bench)
     ready = until(bench, cluster, "ready")
