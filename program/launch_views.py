@@ -41,6 +41,7 @@ def launch_board(request: HttpRequest) -> HttpResponse:
         "days": found,
         "day": day,
         "chart": drawn(shown, now),
+        "zone": str(board.programme_zone()),
         "launches": launches,
         "office": Tenant.objects.filter(is_office=True).first(),
         "may_plan": request.role in roles.REVIEW,
