@@ -1,6 +1,6 @@
 """The door: where a person sits, what a token narrows, and what the door itself refuses."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -59,11 +59,15 @@ def test_who_is_no_longer_active_sits_nowhere(world):
         seat(person, "hoshi")
 
 
-@pytest.mark.parametrize(("starts", "ends", "holds"), [(-9, None, True), (0, 0, True), (-9, 0, True), (-9, -1, False), (1, None, False)])
+@pytest.mark.parametrize(
+    ("starts", "ends", "holds"), [(-9, None, True), (0, 0, True), (-9, 0, True), (-9, -1, False), (1, None, False)]
+)
 def test_a_seat_holds_from_its_first_to_its_last_day(world, starts, ends, holds):
     today = timezone.now().date()
     rows = Membership.objects.filter(person=world.person("viewer"))
-    rows.update(starts_on=today + timedelta(days=starts), ends_on=None if ends is None else today + timedelta(days=ends))
+    rows.update(
+        starts_on=today + timedelta(days=starts), ends_on=None if ends is None else today + timedelta(days=ends)
+    )
     if holds:
         assert seat(world.person("viewer"), "hoshi").role == "viewer"
     else:
@@ -122,9 +126,19 @@ def test_a_token_ends_with_the_seat_it_was_made_for(world):
 
 @pytest.mark.parametrize("role", ["programme_manager", "service_engineer", "auditor"])
 def test_a_token_sees_internal_text_only_when_it_says_so(world, role):
-    Assignment.objects.create(person=world.person("service_engineer"), tenant=world.hoshi, duty="service", starts_on="2020-01-01")
+    Assignment.objects.create(
+        person=world.person("service_engineer"), tenant=world.hoshi, duty="service", starts_on="2020-01-01"
+    )
     with acting_for(world.hoshi, staff=True):
-        Entry(tenant=world.hoshi, kind="x", subject="x", subject_id=world.hoshi.pk, actor="engine", action_id=world.hoshi.pk, audience="internal").save()
+        Entry(
+            tenant=world.hoshi,
+            kind="x",
+            subject="x",
+            subject_id=world.hoshi.pk,
+            actor="engine",
+            action_id=world.hoshi.pk,
+            audience="internal",
+        ).save()
     for internal in (True, False):
         token = a_token(world, role, internal=internal)
         for slug in (None, "hoshi"):
@@ -167,7 +181,9 @@ def test_a_read_token_writes_nothing(world, client):
     _row, text = issue_token(person=world.person("platform_engineer"), name="t", scope="read")
     headers = {"Authorization": f"Bearer {text}"}
     assert client.get("/api/v1/clusters/", headers=headers).status_code == 200
-    answer = client.post("/api/v1/t/hoshi/cases/", {"title": "x", "severity": "low"}, content_type="application/json", headers=headers)
+    answer = client.post(
+        "/api/v1/t/hoshi/cases/", {"title": "x", "severity": "low"}, content_type="application/json", headers=headers
+    )
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
 
 
@@ -209,7 +225,9 @@ def test_a_view_may_expect_an_error_in_a_savepoint(rf, world):
     assert ask(rf, world, careful).status_code == 200
 
 
-@pytest.mark.parametrize(("code", "times", "passes"), [("40P01", 1, True), ("40001", 1, True), ("40P01", 2, False), ("57014", 1, False)])
+@pytest.mark.parametrize(
+    ("code", "times", "passes"), [("40P01", 1, True), ("40001", 1, True), ("40P01", 2, False), ("57014", 1, False)]
+)
 def test_a_deadlock_is_tried_once_more_and_nothing_else_is(rf, world, code, times, passes):
     class Cause(Exception):
         pgcode = code
@@ -270,7 +288,7 @@ def test_sessions_that_ended_are_told_to_htmx_as_a_redirect(client, world):
 
 
 def test_one_is_led_to_the_organisations_where_one_sits_today(world):
-    person, today = world.people["stranger"], date.today()
+    person, today = world.people["stranger"], timezone.now().date()
     days = timedelta(days=3)
     for tenant, begins, ends in ((world.hoshi, today - days, today + days), (world.umi, today + days, None)):
         Membership.objects.create(person=person, tenant=tenant, role=roles.VIEWER, starts_on=begins, ends_on=ends)
