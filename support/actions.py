@@ -90,6 +90,9 @@ def open_case(
         opened_by=by,
     )
     case.save(force_insert=True)
+    if text:
+        note = CaseNote.objects.create(tenant=tenant, case=case, audience="shared", text=text, author=by, at=at)
+        facts["case_note"] = str(note.pk)
     timeline.record(
         states.CASE_OPENED,
         about=case,
@@ -104,8 +107,6 @@ def open_case(
         **_spoken(who if text else "machine"),
         **facts,
     )
-    if text:
-        CaseNote.objects.create(tenant=tenant, case=case, audience="shared", text=text, author=by, at=at)
     return case
 
 

@@ -161,6 +161,9 @@ def evidence(found: dict[str, Any]) -> dict[str, Any]:
     nodes = found.get("nodes") or []
     return {
         "told": any(name not in ("log", "entry") for name in found),
+        "symptom": found.get("symptom") or "",
+        "impact": found.get("impact") or "",
+        "component": found.get("component") or "",
         "job": found.get("job"),
         "cluster": found.get("cluster"),
         "reason": found.get("reason") or "",

@@ -152,10 +152,16 @@ def actions_of(found: list[Line]) -> list[Action]:
 
 def _action(group: list[Line]) -> Action:
     # That somebody wrote comes with nearly everything; what came of it says more, and the words belong to that.
-    head = min(group, key=lambda line: (_rank(line.severity), line.kind.endswith(".noted"), line.id))
+    head = min(group, key=lambda line: (_rank(line.severity), _follows(line.kind), line.kind.endswith(".noted"), line.id))
     more = sorted((line for line in group if line is not head), key=lambda line: line.id)
     written = [line.text for line in group if line.text and line.audience == head.audience]
-    return Action(head, more, head.text or next(iter(written), ""), group[0].at)
+    text = head.text or next(iter(written), "")
+    return Action(head, more, "" if text in head.sentence else text, group[0].at)
+
+
+def _follows(kind: str) -> bool:
+    """Whether the line tells what came of an action, and not who did what."""
+    return kind in timeline.KINDS and "{actor}" not in str(timeline.KINDS[kind].sentence)
 
 
 def _rank(severity: str) -> int:

@@ -1,6 +1,7 @@
 """Pages about a participant's history and record: reading and filtering it, noting, correcting, editing a block."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused, Stale
 
 MOST_CLUSTERS = 200
+LONGEST_ACTION = timedelta(minutes=1)
 
 
 @allow(roles.READ)
@@ -72,6 +74,10 @@ def _from_entry(request: HttpRequest, rows: QuerySet[Entry]) -> QuerySet[Entry]:
     if not asked.isascii() or not asked.isdigit() or len(asked) > 18:
         raise Refused("entry", _("There is no entry '%(asked)s'.") % {"asked": asked[:40]}, status=400)
     entry = get_object_or_404(Entry.objects.all(), pk=int(asked))
+    # What the same action wrote after it belongs to it; an action is shorter than a transaction may be.
+    window = (entry.occurred_at, entry.occurred_at + LONGEST_ACTION)
+    whole = Entry.objects.filter(occurred_at__range=window, action_id=entry.action_id)
+    entry = whole.order_by("-occurred_at", "-id").first() or entry
     return rows.filter(occurred_at__lte=entry.occurred_at).exclude(occurred_at=entry.occurred_at, id__gt=entry.pk)
 
 

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from program.demo.dates import Row, Shift
+from program.demo.one_action import one_action
 from program.demo.words import DUTIES, ROLES
 from tenants import actions, entries
 from tenants.history import timeline
@@ -108,7 +109,7 @@ def _participant(row: Row, told: Row, shift: Shift, directory: Directory) -> Non
     tenant = directory.tenants[slug] = _tenant(slug, row["name"], by)
     cycle = next(cycle for cycle in told["cycles"] if cycle["code"] == row["cycle"])
     since = shift.day(cycle.get("selected_on") or cycle["starts_on"])
-    with acting_for(tenant, staff=True):
+    with acting_for(tenant, staff=True), one_action():
         for person in told["people"]:
             if person.get("participant") == slug:
                 seated, role = directory.people[person["handle"]], ROLES[person["role"]]

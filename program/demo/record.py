@@ -9,6 +9,7 @@ from typing import Any
 from clusters.models import QuotaGrant, Reservation
 from program.demo.dates import Row, Shift
 from program.demo.directory import Directory
+from program.demo.one_action import one_action
 from program.demo.words import DEGREES, FAMILIES
 from tenants import actions
 from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
@@ -20,13 +21,14 @@ def load(told: Row, shift: Shift, directory: Directory) -> None:
     for row in told["participants"]:
         participation = directory.participations[row["slug"]]
         ml, account = directory.actor(row["team"]["contacts"]["ml"]), directory.actor(row["team"]["account_team"])
-        with acting_for(participation.tenant_id):
+        with acting_for(participation.tenant_id), one_action():
             for model in row["models"]:
                 _once(_model(model), participation, ml, "code")
             for use in frameworks(row["framework"]):
                 _once(FrameworkUse(**use), participation, ml, "name")
             for component, version in row["software"].items():
                 _once(SoftwareVersion(component=component, software_version=version), participation, ml, "component")
+        with acting_for(participation.tenant_id), one_action():
             for quota in row["quota"]:
                 _once(_grant(quota), participation, account, "instance_type", "region")
             for reservation in told["reservations"]:

@@ -1,13 +1,19 @@
 """The pages about a participant's history and record."""
 
+import re
+import uuid
 from datetime import timedelta
 from typing import Any
 
 import pytest
+import structlog
 from django.test import Client
 from django.utils import timezone
 
+from support.actions import note_case, open_case, take_case
+from tenants import entries
 from tenants.actions import edit_record, note_interaction
+from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Person, SoftwareVersion, TrainingModel
 from tenants.wall.acting import acting_for
@@ -132,7 +138,7 @@ def test_a_note_about_the_past_is_marked_and_one_about_the_future_refused(world:
     past, future = (f"{timezone.now() + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-2, 2))
     assert staff.post(f"{HISTORY}note/", note | {"at": future}).status_code == 422
     assert staff.post(f"{HISTORY}note/", note | {"at": past}).status_code == 303
-    assert "written later" in staff.get(f"{HISTORY}?about=interaction").content.decode()
+    assert "written later," in staff.get(f"{HISTORY}?about=interaction").content.decode()
 
 
 def test_a_correction_is_a_new_entry_and_the_old_one_stays(world: World, hoshi: Examples) -> None:
@@ -200,3 +206,45 @@ def test_the_entry_of_another_tenant_does_not_exist(world: World, hoshi: Example
         signed_in(world.person("lead_architect")).post(f"{HISTORY}{foreign.pk}/correct/", {"text": "x"}).status_code
         == 404
     )
+
+
+def test_what_one_request_wrote_is_one_item_that_says_what_was_done(world: World, hoshi: Examples) -> None:
+    lead, other = world.person("lead_architect"), world.person("frameworks_specialist")
+    staff = signed_in(lead)
+    with acting_for(world.hoshi, staff=True):
+        case = open_case(tenant=world.hoshi, title="Slow", severity="high", by=lead.actor, text="Slow since noon.")
+        with structlog.contextvars.bound_contextvars(request_id=str(uuid.uuid4())):
+            note_case(case=case, text="Ellis knows this.", audience="shared", by=lead.actor)
+            take_case(case=case, person=other, by=lead.actor)
+        ids = list(Entry.objects.filter(subject="case", subject_id=case.pk).order_by("-id").values_list("id", flat=True))
+    told = {action.head.id: action for action in staff.get(f"{HISTORY}?about=case").context["told"]}
+    triaged, given, noted, opened = ids
+    assert told[opened].text == "Slow since noon."
+    assert told[given].text == "Ellis knows this." and [line.id for line in told[given].more] == [noted, triaged]
+    page = staff.get(f"{HISTORY}?entry={noted}").content.decode()
+    assert all(f'id="e-{pk}"' in page for pk in ids[:3])
+    assert re.search(r'<details class="with" open>', page)  # the link leads into what is closed otherwise
+
+
+def test_a_day_is_jumped_to_and_what_came_later_is_one_step_back(world: World, hoshi: Examples) -> None:
+    staff = signed_in(world.person("lead_architect"))
+    days = [timezone.now() - timedelta(days=days) for days in (90, 60, 30)]
+    with acting_for(world.hoshi, staff=True):
+        for at in days:
+            note_interaction(
+                participation=world.participations["hoshi"], medium="call", text="x", audience="shared", by="engine", at=at
+            )
+    found = staff.get(f"{HISTORY}?about=interaction&day={days[1]:%Y-%m-%d}")
+    assert [line.at for line in found.context["entries"]] == [days[1], days[0]]
+    back = found.context["newer"]
+    assert "day=" not in back and "about=interaction" in back
+    assert days[2] in [line.at for line in staff.get(back).context["entries"]]
+    assert staff.get(f"{HISTORY}?day=someday").status_code == 400
+
+
+def test_what_was_imported_is_not_called_late(world: World, hoshi: Examples) -> None:
+    at = timezone.now() - timedelta(days=90)
+    with acting_for(world.hoshi, staff=True):
+        timeline.record(entries.RECORD_ADDED, about=world.hoshi, by="engine", at=at, source="import", what="a thing")
+    page = signed_in(world.person("lead_architect")).get(f"{HISTORY}?about=record&end={at:%Y-%m-%d}").content.decode()
+    assert "a thing" in page and "imported" in page and "written later," not in page

@@ -10,7 +10,8 @@ from clusters.models import QuotaRequest, Reservation
 from clusters.states import QUOTA_ASKED
 from program import states
 from program.demo.dates import Row
-from program.demo.past.rows import Past, imported, known, one_action
+from program.demo.one_action import one_action
+from program.demo.past.rows import Past, imported, known
 from program.launching import record_in_service
 from tenants import entries
 from tenants.history import timeline

@@ -10,8 +10,9 @@ from uuid import UUID
 from clusters.models import Cluster, Job
 from clusters.states import JOB_WISHED
 from program.demo.dates import Row
+from program.demo.one_action import one_action
 from program.demo.past.checks import TURN
-from program.demo.past.rows import Past, imported, known, one_action
+from program.demo.past.rows import Past, imported, known
 from program.demo.words import CAUSES
 from support import actions, states
 from support.escalation import components

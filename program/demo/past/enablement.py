@@ -6,7 +6,8 @@ from decimal import Decimal
 
 from program import states
 from program.demo.dates import Row
-from program.demo.past.rows import Past, imported, known, one_action
+from program.demo.one_action import one_action
+from program.demo.past.rows import Past, imported, known
 from program.demo.words import AUDIENCES, REPORT_WAYS
 from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
 from support.models import Article, Case
@@ -118,7 +119,7 @@ def load_reports(past: Past) -> int:
         with acting_for(participation.tenant_id, staff=True):
             there = set(Report.objects.filter(participation=participation).values_list("kind", "period"))
             for row in past.of("reports", participant["slug"]):
-                if (row["kind"], row["period"]) not in there:
+                if (row["kind"], past.month(row["period"])) not in there:
                     with one_action():
                         _report(past, row)
                     count += 1
@@ -131,7 +132,7 @@ def _report(past: Past, row: Row) -> None:
         tenant_id=participation.tenant_id,
         participation=participation,
         kind=row["kind"],
-        period=row["period"],
+        period=past.month(row["period"]),
         due_on=past.shift.day(row["due_on"]),
     )
     name, due = row["kind"].replace("_", " "), report.due_on.isoformat()

@@ -10,7 +10,8 @@ from clusters import states
 from clusters.engine import names
 from clusters.models import Cluster, Job, Revision
 from program.demo.dates import Row
-from program.demo.past.rows import Past, imported, known, one_action
+from program.demo.one_action import one_action
+from program.demo.past.rows import Past, imported, known
 from program.demo.programme_file import clusters
 from program.demo.words import JOB_ENDS
 from tenants.history import timeline

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from program import decisions, reviews, states
 from program.demo.dates import Row
-from program.demo.past.rows import Past, imported, known, one_action
+from program.demo.one_action import one_action
+from program.demo.past.rows import Past, imported, known
 from program.models import ActionItem, Attendance, Review
 from program.publishing import give_out
 from support.models import Case

@@ -1,17 +1,13 @@
-"""What every part of the import shares: what is there already, and one action for one line of the file."""
+"""What every part of the import shares: the file with whom it names, and what is there already."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
-
-import structlog
 
 from program.demo.dates import Row, Shift
 from program.demo.directory import OFFICE, Directory
@@ -20,6 +16,7 @@ from tenants.history.timeline import IMPORT
 from tenants.models import Cycle, Tenant
 
 NOON = time(12)
+MONTH = re.compile(r"\d{4}-\d{2}")
 
 
 @dataclass(frozen=True)
@@ -52,6 +49,10 @@ class Past:
         """The moment of which the file tells: what has no date of its own was so by then."""
         return self.shift.moment(self.told["meta"]["as_of"])
 
+    def month(self, text: str) -> str:
+        """A month of the file, by where its middle moves to."""
+        return f"{self.shift.day(f'{text}-15'):%Y-%m}" if MONTH.fullmatch(text) else text
+
     def noon(self, day: str) -> datetime:
         """Of a day of which the file knows no hour, in the programme's zone."""
         return datetime.combine(self.shift.day(day), NOON, ZoneInfo(self.told["programme"]["timezone"]))
@@ -61,13 +62,6 @@ def known(*kinds: str) -> dict[str, UUID]:
     """The file's ids of what was imported into this scope, with what they became."""
     rows = Entry.objects.filter(kind__in=kinds, source=IMPORT, facts__has_key="imported")
     return dict(rows.values_list("facts__imported", "subject_id"))
-
-
-@contextmanager
-def one_action() -> Iterator[None]:
-    """Entries of one line of the file belong together, as those of one request do."""
-    with structlog.contextvars.bound_contextvars(request_id=str(uuid.uuid4())):
-        yield
 
 
 def imported(**facts: Any) -> dict[str, Any]:
