@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[2]
-LOCKS = ["requirements.lock", "requirements-dev.lock"]
+LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-pcluster.lock"]
 
 
 def blocks(lock: str) -> list[tuple[str, str]]:
