@@ -55,7 +55,7 @@ class Stacks:
             return Seen("absent", status)
         events = self._events(account, stack["StackId"], part.body.get("seen", ""))
         return Seen(
-            phase=PHASES[status],
+            phase=PHASES.get(status, "busy"),
             status=status,
             reason=_reason(stack, events),
             external_id=stack["StackId"],
