@@ -100,13 +100,18 @@ def kill(pid: int) -> bool:
     return True
 
 
+def kill_all(pids: list[int]) -> bool:
+    """Whether any of them was still there; none is spared because another was."""
+    return sum(kill(pid) for pid in pids) > 0
+
+
 class Reaper:
     """Waits until a program runs, and a random while longer, and then kills something."""
 
     def __init__(self, tree: RunningTree, chance: random.Random) -> None:
         self.tree, self.chance, self.done = tree, chance, Counter[str]()
         self.ways: dict[str, Callable[[], bool]] = {
-            "program": lambda: any([kill(pid) for pid in running()]),
+            "program": lambda: kill_all(running()),
             "worker": lambda: kill(tree.pid("worker-slow")),
             "pool child": self._pool_child,
             "broker": lambda: kill(tree.pid("valkey")),
@@ -116,7 +121,7 @@ class Reaper:
         pid = self.tree.pid("worker-slow")
         children = Path(f"/proc/{pid}/task/{pid}/children")
         pids = [int(word) for word in children.read_text().split()] if children.exists() else []
-        return any([kill(child) for child in pids])
+        return kill_all(pids)
 
     def during(self, what: str, longest: float, over: Callable[[], bool]) -> None:
         """EACH deaths, unless it is over before."""

@@ -1,5 +1,7 @@
 """A ParallelCluster goes its way through the engine, made by the real `pcluster` on the sandbox cloud."""
 
+import json
+
 import pytest
 from django.db import connection
 
@@ -112,9 +114,9 @@ def test_a_program_that_is_missing_falls_over_or_talks_rubbish_is_told_and_waite
 
 
 def test_what_its_validators_refuse_fails_the_cluster_in_their_words(bench, monkeypatch, tmp_path):
-    errors = '[{"level": "ERROR", "type": "EfaValidator", "message": "no EFA on this type"}]'
-    answer = '{"message": "Invalid cluster configuration.", "configurationValidationErrors": %s}' % errors
-    in_its_place(monkeypatch, tmp_path, f"echo '{answer}'; exit 1")
+    errors = [{"level": "ERROR", "type": "EfaValidator", "message": "no EFA on this type"}]
+    answer = {"message": "Invalid cluster configuration.", "configurationValidationErrors": errors}
+    in_its_place(monkeypatch, tmp_path, f"echo '{json.dumps(answer)}'; exit 1")
     cluster = asked_for(bench)
     base_is_ready(bench, cluster)
     bench.step(SLOW)
