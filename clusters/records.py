@@ -37,7 +37,9 @@ def storage(participations: Iterable[UUID]) -> Rows:
         .values(*SHARED, "kind", "deployment", "capacity_gib", "mbs_per_tib", "mount", "external_id", "engine_status"),
         "cluster__participation_id",
     )
-    buckets = _living(Bucket.objects.all(), wanted).order_by("cluster__name", "name").values(*SHARED, "name", "used_tib")
+    buckets = (
+        _living(Bucket.objects.all(), wanted).order_by("cluster__name", "name").values(*SHARED, "name", "used_tib")
+    )
     for participation, rows in _gathered(buckets, "cluster__participation_id").items():
         found[participation] += [row | {"kind": "bucket"} for row in rows]
     return found
@@ -45,8 +47,18 @@ def storage(participations: Iterable[UUID]) -> Rows:
 
 def configurations(participations: Iterable[UUID]) -> Rows:
     """The newest configuration of each cluster that is not deleted."""
-    rows = _living(Revision.objects.all(), list(participations)).order_by("cluster_id", "-number").distinct("cluster_id")
-    more = ("number", "author", "reason", "body", "cluster__state", "cluster__architecture", "cluster__architecture_version")
+    rows = (
+        _living(Revision.objects.all(), list(participations)).order_by("cluster_id", "-number").distinct("cluster_id")
+    )
+    more = (
+        "number",
+        "author",
+        "reason",
+        "body",
+        "cluster__state",
+        "cluster__architecture",
+        "cluster__architecture_version",
+    )
     return _gathered(rows.values(*SHARED, *more), "cluster__participation_id")
 
 

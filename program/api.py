@@ -229,7 +229,12 @@ def _accept(*, review: Review, by: str, version: int | None) -> None:
     actions.accept_as_block(review=review, by=by)
 
 
-STEPS = {"accept": _step(_accept), "open-session": _step(actions.open_session), "publish": _step(actions.publish), "lock": _step(actions.lock)}
+STEPS = {
+    "accept": _step(_accept),
+    "open-session": _step(actions.open_session),
+    "publish": _step(actions.publish),
+    "lock": _step(actions.lock),
+}
 
 
 @allow(roles.REVIEW)

@@ -36,7 +36,9 @@ class CaseShown(Shown):
     resolved_at = serializers.DateTimeField(allow_null=True)
     cause = serializers.ChoiceField(choices=["", *Case.Cause.values])
     lost_hours = serializers.DecimalField(max_digits=10, decimal_places=2, allow_null=True)
-    attention = serializers.ListField(child=serializers.ChoiceField(choices=ATTENTION), help_text="Why somebody should look.")
+    attention = serializers.ListField(
+        child=serializers.ChoiceField(choices=ATTENTION), help_text="Why somebody should look."
+    )
     version = serializers.IntegerField()
 
 
@@ -66,7 +68,9 @@ class CaseAsked(Asked):
     title = serializers.CharField(max_length=200)
     severity = serializers.ChoiceField(choices=states.SEVERITIES)
     type = serializers.ChoiceField(choices=Case.Type.choices, default=Case.Type.PROBLEM)
-    text = serializers.CharField(max_length=20_000, allow_blank=True, default="", help_text="Becomes its first shared note.")
+    text = serializers.CharField(
+        max_length=20_000, allow_blank=True, default="", help_text="Becomes its first shared note."
+    )
     category = serializers.CharField(max_length=30, allow_blank=True, default="")
     participation = serializers.UUIDField(allow_null=True, default=None)
     cluster = serializers.UUIDField(allow_null=True, default=None)
@@ -74,7 +78,9 @@ class CaseAsked(Asked):
 
 
 class VersionAsked(Asked):
-    version = serializers.IntegerField(min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag.")
+    version = serializers.IntegerField(
+        min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag."
+    )
 
 
 class NoteAsked(VersionAsked):

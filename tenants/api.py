@@ -34,7 +34,9 @@ class TokenShown(serializers.Serializer):
     name = serializers.CharField()
     scope = serializers.ChoiceField(choices=["read", "write"])
     internal = serializers.BooleanField()
-    tenant = serializers.SlugField(source="tenant.slug", default=None, allow_null=True, help_text="Null: all that its person may see.")
+    tenant = serializers.SlugField(
+        source="tenant.slug", default=None, allow_null=True, help_text="Null: all that its person may see."
+    )
     expires_at = serializers.DateTimeField()
 
 
@@ -42,7 +44,9 @@ class MeShown(serializers.Serializer):
     """Who asks, with what, and where they sit."""
 
     id = serializers.UUIDField()
-    tenant = serializers.SlugField(allow_null=True, help_text="The one tenant of a narrowed token or of a person with one seat.")
+    tenant = serializers.SlugField(
+        allow_null=True, help_text="The one tenant of a narrowed token or of a person with one seat."
+    )
     created_at = serializers.DateTimeField(source="joined_at")
     email = serializers.EmailField()
     name = serializers.CharField()
@@ -120,7 +124,10 @@ class ParticipationShown(Shown):
 
 
 PARTICIPATIONS = Listing(
-    "participations", ParticipationShown, {"state": OneOf("state", states.PARTICIPATION), "cycle": Word("cycle__code")}, name="code"
+    "participations",
+    ParticipationShown,
+    {"state": OneOf("state", states.PARTICIPATION), "cycle": Word("cycle__code")},
+    name="code",
 )
 
 
@@ -180,7 +187,9 @@ ENTRY_FILTERS = {
     "before": Moment("occurred_at__lt", "Before this time."),
 }
 KIND_FILTERS = [
-    OpenApiParameter("kind", OpenApiTypes.STR, many=True, explode=True, description="Kinds of entry, e.g. cluster.ready."),
+    OpenApiParameter(
+        "kind", OpenApiTypes.STR, many=True, explode=True, description="Kinds of entry, e.g. cluster.ready."
+    ),
     OpenApiParameter("prefix", OpenApiTypes.STR, description="All kinds that begin so, e.g. `case.`"),
 ]
 
@@ -197,7 +206,11 @@ ENTRIES = EntriesListing("entries", EntryShown, ENTRY_FILTERS, newest="occurred_
 
 def shown_entries(entries: list[Entry]) -> list[dict[str, Any]]:
     """Entries as data and in words: a handful of queries a page."""
-    slugs = dict(Tenant.objects.filter(pk__in={entry.tenant_id for entry in entries}).values_list("pk", "slug")) if entries else {}
+    slugs = (
+        dict(Tenant.objects.filter(pk__in={entry.tenant_id for entry in entries}).values_list("pk", "slug"))
+        if entries
+        else {}
+    )
     found = []
     for entry, line in zip(entries, queries.lines(entries), strict=True):
         columns = {field.attname: getattr(entry, field.attname) for field in Entry._meta.concrete_fields}

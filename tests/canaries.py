@@ -31,7 +31,9 @@ class Planted:
         """Where the words in `text` come from."""
         if PATTERN.search(text) is None and DIGITS.search(text) is None:
             return []
-        return sorted({self.words[word] for word in {*PATTERN.findall(text), *DIGITS.findall(text)} if word in self.words})
+        return sorted(
+            {self.words[word] for word in {*PATTERN.findall(text), *DIGITS.findall(text)} if word in self.words}
+        )
 
 
 NUMBERS = itertools.count(1)
@@ -46,7 +48,9 @@ def a_word() -> str:
 
 def tenant_models() -> list[type[models.Model]]:
     """Every model whose rows belong to a tenant, found and not listed."""
-    return [model for model in apps.get_models() if any(field.name == "tenant" for field in model._meta.concrete_fields)]
+    return [
+        model for model in apps.get_models() if any(field.name == "tenant" for field in model._meta.concrete_fields)
+    ]
 
 
 def plant(tenant: Any, *, only_internal: bool = False, but: frozenset[str] = frozenset()) -> Planted:
@@ -80,10 +84,14 @@ def _columns(model: type[models.Model], planted: Planted) -> Iterator[models.Fie
             yield column
 
 
-def _write(cursor: Any, model: type[models.Model], column: models.Field, tenant: Any, planted: Planted, internal: bool) -> None:
+def _write(
+    cursor: Any, model: type[models.Model], column: models.Field, tenant: Any, planted: Planted, internal: bool
+) -> None:
     where = f"{model._meta.db_table}.{column.column}"
     cursor.execute(
-        f"select id from {model._meta.db_table} where tenant_id = %s" + (" and audience = 'internal'" if internal else ""), [tenant.pk]
+        f"select id from {model._meta.db_table} where tenant_id = %s"
+        + (" and audience = 'internal'" if internal else ""),
+        [tenant.pk],
     )
     for (pk,) in cursor.fetchall():
         word = a_word()
@@ -93,8 +101,16 @@ def _write(cursor: Any, model: type[models.Model], column: models.Field, tenant:
             cursor.execute(f'select "{column.column}"::text from {model._meta.db_table} where id = %s', [pk])
             value = json.dumps(_with_words(json.loads(cursor.fetchone()[0] or "null"), word) or {word: [word]})
         else:
-            value = seal_text(word) if isinstance(column, SecretField) else [word] if isinstance(column, ArrayField) else word
-        cursor.execute(f'update {model._meta.db_table} set "{column.column}" = {_typed(column)} where id = %s', [value, pk])
+            value = (
+                seal_text(word)
+                if isinstance(column, SecretField)
+                else [word]
+                if isinstance(column, ArrayField)
+                else word
+            )
+        cursor.execute(
+            f'update {model._meta.db_table} set "{column.column}" = {_typed(column)} where id = %s', [value, pk]
+        )
         planted.words[word] = where
 
 

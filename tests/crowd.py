@@ -42,13 +42,23 @@ def _people(numbers: range) -> list[t.Person]:
 def _tenants(town: Town, numbers: range, people: list[t.Person]) -> None:
     tenants = t.Tenant.objects.bulk_create(t.Tenant(slug=f"crowd-{n}", name=f"Crowd {n}") for n in numbers)
     cycles = t.Cycle.objects.bulk_create(
-        t.Cycle(programme_id=town.world.cycle.programme_id, code=f"X{n}", name=f"X {n}", state="closed", starts_on=date(2020, 1, 1))
+        t.Cycle(
+            programme_id=town.world.cycle.programme_id,
+            code=f"X{n}",
+            name=f"X {n}",
+            state="closed",
+            starts_on=date(2020, 1, 1),
+        )
         for n in numbers
     )
     for tenant, n, person in zip(tenants, numbers, people, strict=True):
         with acting_for(tenant, staff=True):
-            mine = t.Participation.objects.create(tenant=tenant, cycle=town.world.cycle, code=f"C{n}", project="p", state="active")
-            account = c.CloudAccount.objects.create(tenant=tenant, account_id=f"{300_000_000_000 + n}", role_arn="r", external_id="x")
+            mine = t.Participation.objects.create(
+                tenant=tenant, cycle=town.world.cycle, code=f"C{n}", project="p", state="active"
+            )
+            account = c.CloudAccount.objects.create(
+                tenant=tenant, account_id=f"{300_000_000_000 + n}", role_arn="r", external_id="x"
+            )
             c.Cluster.objects.create(tenant=tenant, **_cluster(mine, account, f"c{n}", state="failed"))
             Case.objects.create(tenant=tenant, **_case(n, person))
             c.QuotaGrant.objects.create(
@@ -84,30 +94,55 @@ def _clusters(made: Examples, numbers: range) -> list[c.Cluster]:
     accounts = c.CloudAccount.objects.bulk_create(
         c.CloudAccount(**mine, account_id=f"{400_000_000_000 + n}", role_arn="r", external_id="x") for n in numbers
     )
-    rows = [_cluster(made["participations"], account, f"crowd-{n}") for account, n in zip(accounts, numbers, strict=True)]
+    rows = [
+        _cluster(made["participations"], account, f"crowd-{n}") for account, n in zip(accounts, numbers, strict=True)
+    ]
     clusters = c.Cluster.objects.bulk_create(c.Cluster(**mine, **row) for row in rows)
-    c.Revision.objects.bulk_create(c.Revision(**mine, cluster=each, number=1, body=BODY, author="engine") for each in clusters)
-    c.Revision.objects.bulk_create(c.Revision(**mine, cluster=main, number=n + 2, body=BODY, author="engine") for n in numbers)
+    c.Revision.objects.bulk_create(
+        c.Revision(**mine, cluster=each, number=1, body=BODY, author="engine") for each in clusters
+    )
+    c.Revision.objects.bulk_create(
+        c.Revision(**mine, cluster=main, number=n + 2, body=BODY, author="engine") for n in numbers
+    )
     now = timezone.now()
     c.Node.objects.bulk_create(
         c.Node(
-            **mine, cluster=main, group="gpu", seat=n + 10, name=f"n-{n:04d}", role="compute", instance_type="p5.48xlarge", since=now
+            **mine,
+            cluster=main,
+            group="gpu",
+            seat=n + 10,
+            name=f"n-{n:04d}",
+            role="compute",
+            instance_type="p5.48xlarge",
+            since=now,
         )
         for n in numbers
     )
     c.ExternalObject.objects.bulk_create(
         c.ExternalObject(
-            **mine, cluster=main, role=f"part{n}", position=9, kind="stack", account_number="1", region="r", name=f"p{n}", intended_at=now
+            **mine,
+            cluster=main,
+            role=f"part{n}",
+            position=9,
+            kind="stack",
+            account_number="1",
+            region="r",
+            name=f"p{n}",
+            intended_at=now,
         )
         for n in numbers
     )
     c.Proof.objects.bulk_create(
-        c.Proof(**mine, cluster=main, generation=kind, kind="smoke_job", passed=True, evidence="", taken_at=now) for kind in (n + 2 for n in numbers)
+        c.Proof(**mine, cluster=main, generation=kind, kind="smoke_job", passed=True, evidence="", taken_at=now)
+        for kind in (n + 2 for n in numbers)
     )
-    c.FileSystem.objects.bulk_create(c.FileSystem(**mine, cluster=main, kind="lustre", capacity_gib=1, mount=f"/m{n}") for n in numbers)
+    c.FileSystem.objects.bulk_create(
+        c.FileSystem(**mine, cluster=main, kind="lustre", capacity_gib=1, mount=f"/m{n}") for n in numbers
+    )
     c.Bucket.objects.bulk_create(c.Bucket(**mine, cluster=main, name=f"bucket-{n}") for n in numbers)
     c.ServiceQuota.objects.bulk_create(
-        c.ServiceQuota(**mine, account=main.account, region="r", service="ec2", name=f"q{n}", value=1, read_at=now) for n in numbers
+        c.ServiceQuota(**mine, account=main.account, region="r", service="ec2", name=f"q{n}", value=1, read_at=now)
+        for n in numbers
     )
     return clusters
 
@@ -115,7 +150,13 @@ def _clusters(made: Examples, numbers: range) -> list[c.Cluster]:
 def _jobs(made: Examples, numbers: range) -> list[c.Job]:
     jobs = c.Job.objects.bulk_create(
         c.Job(
-            tenant=made.tenant, cluster=made["clusters"], name=f"j{n}", engine_name=f"e{n}", script="#!", nodes=1, launched_by="engine"
+            tenant=made.tenant,
+            cluster=made["clusters"],
+            name=f"j{n}",
+            engine_name=f"e{n}",
+            script="#!",
+            nodes=1,
+            launched_by="engine",
         )
         for n in numbers
     )
@@ -127,23 +168,37 @@ def _jobs(made: Examples, numbers: range) -> list[c.Job]:
 
 def _case(n: int, person: t.Person, **more: Any) -> dict[str, Any]:
     at = timezone.now() - timedelta(days=n % 40)
-    return {"number": f"CASE-9{n:03d}", "title": f"t{n}", "severity": "high", "opened_at": at, "opened_by": person.actor, "owner": person, **more}
+    return {
+        "number": f"CASE-9{n:03d}",
+        "title": f"t{n}",
+        "severity": "high",
+        "opened_at": at,
+        "opened_by": person.actor,
+        "owner": person,
+        **more,
+    }
 
 
-def _cases(made: Examples, numbers: range, people: list[t.Person], clusters: list[c.Cluster], jobs: list[c.Job]) -> list[Case]:
+def _cases(
+    made: Examples, numbers: range, people: list[t.Person], clusters: list[c.Cluster], jobs: list[c.Job]
+) -> list[Case]:
     rows = zip(numbers, people, clusters, jobs, strict=True)
     return Case.objects.bulk_create(
-        Case(tenant=made.tenant, **_case(n, person, cluster=cluster, job=job, component="hyperpod")) for n, person, cluster, job in rows
+        Case(tenant=made.tenant, **_case(n, person, cluster=cluster, job=job, component="hyperpod"))
+        for n, person, cluster, job in rows
     )
 
 
 def _record(town: Town, numbers: range) -> None:
     owned = {"tenant": town.hoshi.tenant, "participation": town.hoshi["participations"]}
     t.TrainingModel.objects.bulk_create(
-        t.TrainingModel(**owned, code=f"X{n}", name="n", family="dense", total_params_b=1, active_params_b=1) for n in numbers
+        t.TrainingModel(**owned, code=f"X{n}", name="n", family="dense", total_params_b=1, active_params_b=1)
+        for n in numbers
     )
     t.FrameworkUse.objects.bulk_create(t.FrameworkUse(**owned, name=f"f{n}") for n in numbers)
-    t.SoftwareVersion.objects.bulk_create(t.SoftwareVersion(**owned, component=f"c{n}", software_version="1") for n in numbers)
+    t.SoftwareVersion.objects.bulk_create(
+        t.SoftwareVersion(**owned, component=f"c{n}", software_version="1") for n in numbers
+    )
     c.QuotaGrant.objects.bulk_create(
         c.QuotaGrant(**owned, instance_type=f"x{n}.large", region="us-east-1", approved_instances=1) for n in numbers
     )
@@ -152,16 +207,29 @@ def _record(town: Town, numbers: range) -> None:
 def _notes(made: Examples, numbers: range, people: list[t.Person]) -> None:
     tenant, case, now = made.tenant, made["cases"], timezone.now()
     CaseNote.objects.bulk_create(
-        CaseNote(tenant=tenant, case=case, audience="shared", text="x", author=person.actor, at=now) for person in people
+        CaseNote(tenant=tenant, case=case, audience="shared", text="x", author=person.actor, at=now)
+        for person in people
     )
     t.Attachment.objects.bulk_create(
         t.Attachment(
-            tenant=tenant, subject="case", subject_id=case.pk, name=f"f{n}", media_type="text/plain", size=1, sha256="0", stored_as=f"x{n}"
+            tenant=tenant,
+            subject="case",
+            subject_id=case.pk,
+            name=f"f{n}",
+            media_type="text/plain",
+            size=1,
+            sha256="0",
+            stored_as=f"x{n}",
         )
         for n in numbers
     )
     note = t.Note.objects.create(tenant=tenant, text="x", author="engine")
-    subjects = (("case", case), ("cluster", made["clusters"]), ("job", made["jobs"]), ("participation", made["participations"]))
+    subjects = (
+        ("case", case),
+        ("cluster", made["clusters"]),
+        ("job", made["jobs"]),
+        ("participation", made["participations"]),
+    )
     for subject, thing in subjects:
         t.Entry.objects.bulk_create(
             t.Entry(
@@ -202,7 +270,14 @@ def _reviews(town: Town, numbers: range, cases: list[Case]) -> None:
         )
     with acting_for(world.hoshi, staff=True):
         Minutes.objects.bulk_create(
-            Minutes(tenant=world.hoshi, review_id=each.pk, review_number=each.number, cutoff_at=each.cutoff_at, body="b", sha256="0")
+            Minutes(
+                tenant=world.hoshi,
+                review_id=each.pk,
+                review_number=each.number,
+                cutoff_at=each.cutoff_at,
+                body="b",
+                sha256="0",
+            )
             for each in reviews
         )
         ReviewItem.objects.bulk_create(
@@ -226,14 +301,35 @@ def _procedure(town: Town, numbers: range, people: list[t.Person], clusters: lis
     mine, day = {"tenant": made.tenant}, date(2030, 1, 1)
     with acting_for(made.tenant, staff=True):
         decisions = Decision.objects.bulk_create(
-            Decision(**mine, audience="shared", number=f"DEC-8{n:03d}", text="x", decided_by=person, decided_on=day, case=made["cases"], recorded_by="engine")
+            Decision(
+                **mine,
+                audience="shared",
+                number=f"DEC-8{n:03d}",
+                text="x",
+                decided_by=person,
+                decided_on=day,
+                case=made["cases"],
+                recorded_by="engine",
+            )
             for n, person in zip(numbers, people, strict=True)
         )
         ActionItem.objects.bulk_create(
-            ActionItem(**mine, audience="shared", number=f"AI-8{n:03d}", text="x", owner=person, due=day, due_at_first=day, case=made["cases"], decision=decision)
+            ActionItem(
+                **mine,
+                audience="shared",
+                number=f"AI-8{n:03d}",
+                text="x",
+                owner=person,
+                due=day,
+                due_at_first=day,
+                case=made["cases"],
+                decision=decision,
+            )
             for n, person, decision in zip(numbers, people, decisions, strict=True)
         )
-        Addendum.objects.bulk_create(Addendum(**mine, minutes=made["minutes"], text="x", author=person.actor) for person in people)
+        Addendum.objects.bulk_create(
+            Addendum(**mine, minutes=made["minutes"], text="x", author=person.actor) for person in people
+        )
         LaunchCluster.objects.bulk_create(
             LaunchCluster(
                 **mine,

@@ -62,7 +62,12 @@ BODY = {
         {"name": "head", "instance_type": "m5.4xlarge", "count": 1, "role": "controller", "training_plan": ""},
         {"name": "gpu", "instance_type": "p5.48xlarge", "count": 4, "role": "compute", "training_plan": ""},
     ],
-    "storage": {"lustre": {"capacity_gib": 1200, "mbs_per_tib": 250}, "openzfs": None, "bucket": "", "bucket_exists": False},
+    "storage": {
+        "lustre": {"capacity_gib": 1200, "mbs_per_tib": 250},
+        "openzfs": None,
+        "bucket": "",
+        "bucket_exists": False,
+    },
     "software": {},
 }
 
@@ -166,7 +171,9 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     c.FileSystem.objects.create(**mine, kind="lustre", capacity_gib=1200, mbs_per_tib=250, mount="/fsx")
     c.Bucket.objects.create(**mine, name=f"data-{tenant.slug}")
     made.by_noun["nodes"] = node(made["clusters"], 1)
-    c.NodeInstance.objects.create(tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because="")
+    c.NodeInstance.objects.create(
+        tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because=""
+    )
 
 
 def cluster(tenant: Tenant, participation: Participation, account: c.CloudAccount, name: str, **more: Any) -> c.Cluster:
@@ -191,7 +198,9 @@ def cluster(tenant: Tenant, participation: Participation, account: c.CloudAccoun
             "accelerators_wanted": 32,
             "requested_by": "engine",
             "observed_at": timezone.now(),
-            "conditions": [{"type": "Healthy", "status": "yes", "reason": "", "sentence": "All nodes run.", "since": None}],
+            "conditions": [
+                {"type": "Healthy", "status": "yes", "reason": "", "sentence": "All nodes run.", "since": None}
+            ],
             **more,
         }
     )
@@ -254,7 +263,9 @@ def _history(made: Examples, participation: Participation, world: World) -> None
     lead = world.person("lead_architect")
     for audience in ("shared", "internal"):
         note_case(case=made["cases"], text=f"A {audience} note.", audience=audience, by=lead.actor)
-        note_interaction(participation=participation, medium="call", text=f"A {audience} call.", audience=audience, by=lead.actor)
+        note_interaction(
+            participation=participation, medium="call", text=f"A {audience} call.", audience=audience, by=lead.actor
+        )
         attach(
             about=made["cases"],
             name=f"{audience}.log",
@@ -265,9 +276,13 @@ def _history(made: Examples, participation: Participation, world: World) -> None
         )
     plan_case(case=made["cases"], owner=lead, next_step="Read the log", due=date(2030, 1, 1), by=lead.actor)
     made.by_noun["cases"].refresh_from_db()
-    made.by_noun["entries"] = timeline.record(entries.RECORD_CHANGED, about=made["models"], by=lead.actor, what="x", fields=["phase"])
+    made.by_noun["entries"] = timeline.record(
+        entries.RECORD_CHANGED, about=made["models"], by=lead.actor, what="x", fields=["phase"]
+    )
     seals.seal(made.tenant, until=timezone.now() + timedelta(minutes=1))
-    IdempotencyKey.objects.create(tenant=made.tenant, actor=lead.actor, key="once", request_sha256="0" * 64, status=202, body={"a": "b"})
+    IdempotencyKey.objects.create(
+        tenant=made.tenant, actor=lead.actor, key="once", request_sha256="0" * 64, status=202, body={"a": "b"}
+    )
 
 
 def review_of(world: World, everybody: list[Examples]) -> Review:
@@ -292,7 +307,9 @@ def meetings_of(world: World, everybody: list[Examples]) -> None:
     """What a meeting leaves behind besides its minutes, for each of these tenants and for the office itself."""
     lead, today = world.person("lead_architect"), date(2026, 1, 7)
     with acting_for(world.office, staff=True):
-        launch = Launch.objects.create(tenant=world.office, cycle=world.cycle, name="First", day=today, planned_by=lead.actor)
+        launch = Launch.objects.create(
+            tenant=world.office, cycle=world.cycle, name="First", day=today, planned_by=lead.actor
+        )
         wave = LaunchWave.objects.create(tenant=world.office, launch=launch, number=1)
         _decided(world.office, lead, "0")
     for number, made in enumerate(everybody, start=1):
@@ -325,10 +342,22 @@ def _decided(tenant: Tenant, lead: Person, number: str) -> ActionItem:
     for audience in ("shared", "internal"):
         named = {"tenant": tenant, "audience": audience}
         decision = Decision.objects.create(
-            **named, number=f"DEC-{audience}-{number}", text="Wait.", reason="Because.", decided_by=lead, decided_on=today, recorded_by="engine"
+            **named,
+            number=f"DEC-{audience}-{number}",
+            text="Wait.",
+            reason="Because.",
+            decided_by=lead,
+            decided_on=today,
+            recorded_by="engine",
         )
         item = ActionItem.objects.create(
-            **named, number=f"AI-{audience}-{number}", text="Watch it.", owner=lead, due=today, due_at_first=today, decision=decision
+            **named,
+            number=f"AI-{audience}-{number}",
+            text="Watch it.",
+            owner=lead,
+            due=today,
+            due_at_first=today,
+            decision=decision,
         )
         found = item if audience == "shared" else found
     return found
@@ -348,7 +377,11 @@ def the_rest(tenant: Tenant) -> None:
         offices = {table for (table,) in cursor.fetchall()}
     for model in apps.get_models():
         names = {column.name for column in model._meta.concrete_fields}
-        if "tenant" not in names or model._meta.model_name in NO_TEXT or (model._meta.db_table in offices) != tenant.is_office:
+        if (
+            "tenant" not in names
+            or model._meta.model_name in NO_TEXT
+            or (model._meta.db_table in offices) != tenant.is_office
+        ):
             continue
         with acting_for(tenant, staff=True):
             if model._base_manager.filter(tenant=tenant).exists():
@@ -384,7 +417,13 @@ def _first(model: Any, tenant: Tenant) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    kinds = {"DateTimeField": timezone.now(), "DateField": date(2026, 1, 7), "UUIDField": uuid.uuid4(), "JSONField": {}, "BooleanField": False}
+    kinds = {
+        "DateTimeField": timezone.now(),
+        "DateField": date(2026, 1, 7),
+        "UUIDField": uuid.uuid4(),
+        "JSONField": {},
+        "BooleanField": False,
+    }
     return kinds.get(column.get_internal_type(), 1)
 
 
@@ -392,7 +431,9 @@ def seat_service_engineer(world: World, tenant: Tenant) -> None:
     """The service engineer answers for the component that the examples' cases were escalated to, at this tenant only."""
     person = world.person("service_engineer")
     Membership.objects.filter(person=person).update(team=COMPONENT)
-    Assignment.objects.get_or_create(person=person, tenant=tenant, duty="service", defaults={"starts_on": date(2020, 1, 1)})
+    Assignment.objects.get_or_create(
+        person=person, tenant=tenant, duty="service", defaults={"starts_on": date(2020, 1, 1)}
+    )
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,9 @@ def refused_by_role(answer) -> bool:
 @pytest.mark.parametrize("route", TENANTS, ids=named)
 def test_another_tenants_address_answers_like_one_that_does_not_exist(town, route):
     world = town.world
-    strangers = [world.person(role, world.umi) for role in (roles.PLATFORM_ENGINEER, roles.VIEWER)] + [world.people["stranger"]]
+    strangers = [world.person(role, world.umi) for role in (roles.PLATFORM_ENGINEER, roles.VIEWER)] + [
+        world.people["stranger"]
+    ]
     if route.of_office:
         strangers += [world.person(role) for role in (roles.PLATFORM_ENGINEER, roles.SERVICE_ENGINEER)]
     for person in strangers:
@@ -106,7 +108,9 @@ def test_another_tenants_address_answers_like_one_that_does_not_exist(town, rout
             nobodys = ask(town.client(person), method, route.address(NOWHERE, town.hoshi))
             told = f"{method} {route.pattern} as {person}: {theirs.status_code}"
             assert theirs.status_code == nobodys.status_code and theirs.status_code in (404, 405), told
-            assert method != "GET" or theirs.status_code == 404 or route.view.roles["read"] == route.view.roles["write"], told
+            assert (
+                method != "GET" or theirs.status_code == 404 or route.view.roles["read"] == route.view.roles["write"]
+            ), told
             assert without_its_address(theirs) == without_its_address(nobodys), told
 
 

@@ -27,7 +27,17 @@ API = [route for route in routes() if route.is_api and route.name not in SHOWS_T
 WRITTEN = ("notes", "entries", "jobs", "parts", "decisions", "action-items", "addenda")
 # Figures are counted from many rows and are nobody's row themselves.
 FIGURES = {"launch", "review-trend", "review-changes"}
-NOT_IN_LISTS = {"script", "environment", "environment_names", "log_tail", "text", "external_id", "jwt_key", "snapshot", "outputs"}
+NOT_IN_LISTS = {
+    "script",
+    "environment",
+    "environment_names",
+    "log_tail",
+    "text",
+    "external_id",
+    "jwt_key",
+    "snapshot",
+    "outputs",
+}
 
 
 def schema() -> dict[str, Any]:
@@ -57,7 +67,9 @@ def test_every_route_is_in_the_schema_with_what_it_takes_and_gives(route):
     assert set(operations) == offered
     for method, operation in operations.items():
         good = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
-        assert good and all(answer["content"]["application/json"]["schema"] for answer in good), f"{method} gives nothing"
+        assert good and all(answer["content"]["application/json"]["schema"] for answer in good), (
+            f"{method} gives nothing"
+        )
         assert "application/problem+json" in operation["responses"]["default"]["content"]
         assert operation["description"], f"{method} says nothing of itself"
         if method in ("post", "patch"):
@@ -71,7 +83,12 @@ def test_operations_have_names_of_their_own():
 
 def test_states_are_listed_where_they_are_shown_and_where_they_are_asked_for():
     found = schema()
-    for noun, component in {"clusters": "ClusterShown", "nodes": "NodeShown", "jobs": "JobShown", "cases": "CaseShown"}.items():
+    for noun, component in {
+        "clusters": "ClusterShown",
+        "nodes": "NodeShown",
+        "jobs": "JobShown",
+        "cases": "CaseShown",
+    }.items():
         shown = found["components"]["schemas"][component]["properties"]["state"]["enum"]
         asked = next(one for one in found["paths"][f"/api/v1/{noun}/"]["get"]["parameters"] if one["name"] == "state")
         assert sorted(shown) == sorted(asked["schema"]["items"]["enum"])
@@ -104,7 +121,9 @@ def test_the_promise_did_not_change_unnoticed():
     written = json.dumps(schema(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     if os.environ.get("SCHEMA") == "write":
         SNAPSHOT.write_text(written)
-    assert SNAPSHOT.exists() and SNAPSHOT.read_text() == written, "the schema changed: look at it, then write it anew (top of this file)"
+    assert SNAPSHOT.exists() and SNAPSHOT.read_text() == written, (
+        "the schema changed: look at it, then write it anew (top of this file)"
+    )
 
 
 @pytest.mark.parametrize("route", [route for route in API if "get" in route.view.cls.http_method_names], ids=named)
@@ -129,17 +148,26 @@ def differences(value: Any, told: dict[str, Any], found: dict[str, Any], path: s
     if "enum" in told and value not in told["enum"]:
         return [f"{path}: {value!r} is none of {told['enum']}"]
     kind = told.get("type")
-    right = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}.get(kind or "", object)
+    right = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}.get(
+        kind or "", object
+    )
     if not isinstance(value, right):
         return [f"{path}: {value!r} is no {kind}"]
     if kind == "array":
-        return [line for index, inner in enumerate(value) for line in differences(inner, told["items"], found, f"{path}[{index}]")]
+        return [
+            line
+            for index, inner in enumerate(value)
+            for line in differences(inner, told["items"], found, f"{path}[{index}]")
+        ]
     if kind == "object" and "properties" in told:
         properties = told["properties"]
         lines = [f"{path}.{name} is missing" for name in told.get("required", []) if name not in value]
         lines += [f"{path}.{name} is not in the schema" for name in value if name not in properties]
         return lines + [
-            line for name, inner in value.items() if name in properties for line in differences(inner, properties[name], found, f"{path}.{name}")
+            line
+            for name, inner in value.items()
+            if name in properties
+            for line in differences(inner, properties[name], found, f"{path}.{name}")
         ]
     return []
 
@@ -150,5 +178,7 @@ def test_the_schema_and_its_page_are_for_whoever_signed_in(town):
         assert json.loads(ask(client, "GET", "/api/v1/schema/").content)["openapi"].startswith("3.")
         page = ask(client, "GET", "/api/v1/docs/").content.decode()
         assert "swagger-ui-bundle" in page and "/api/v1/schema/" in page
-        assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|style=", page), "the content-security policy forbids inline code"
+        assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|style=", page), (
+            "the content-security policy forbids inline code"
+        )
     assert Client().get("/api/v1/schema/").status_code == 401

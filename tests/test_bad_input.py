@@ -237,7 +237,9 @@ def send(town: Town, bad: Bad, client: Client) -> Any:
     headers = dict(bad.headers)
     if isinstance(body, dict):
         body = json.dumps(body).encode()
-    kind = headers.pop("Content-Type", "application/json" if address.startswith("/api/") else "application/x-www-form-urlencoded")
+    kind = headers.pop(
+        "Content-Type", "application/json" if address.startswith("/api/") else "application/x-www-form-urlencoded"
+    )
     return client.generic(bad.method, address, body or b"", content_type=kind, headers=headers)
 
 
@@ -273,7 +275,11 @@ def test_what_cannot_be_done_is_answered_clearly_and_changes_nothing(town, bad):
 def test_a_case_is_opened_when_nothing_is_wrong(town):
     """The control: the same sender, address and body without the mistake."""
     client = town.client(town.world.person("platform_engineer"))
-    for path, body, headers, status in ((CASES, case(), {}, 201), (CLUSTERS, cluster(), KEY, 202), (JOBS, job(), KEY, 202)):
+    for path, body, headers, status in (
+        (CASES, case(), {}, 201),
+        (CLUSTERS, cluster(), KEY, 202),
+        (JOBS, job(), KEY, 202),
+    ):
         answer = ask(client, "POST", path, json.dumps(filled(body, town)).encode(), **headers)
         assert answer.status_code == status, answer.content[:500]
 
@@ -321,7 +327,7 @@ def test_a_database_that_does_not_answer_is_said_and_asks_to_come_back(town, pat
     assert (answer.status_code, answer["Retry-After"]) == (503, "2")
 
 
-@pytest.mark.parametrize("path,body", [(CLUSTERS, cluster()), (JOBS, job())])
+@pytest.mark.parametrize(("path", "body"), [(CLUSTERS, cluster()), (JOBS, job())])
 def test_a_dead_broker_and_a_dead_cloud_are_no_business_of_a_request(town, path, body, monkeypatch):
     def dead(*args: Any, **kwargs: Any) -> None:
         raise ConnectionError("nobody is there")
@@ -339,12 +345,18 @@ def test_a_dead_broker_and_a_dead_cloud_are_no_business_of_a_request(town, path,
 # --- every field of every write, with what no field should take
 
 HOSTILE = ["", "\x00", "x" * 50_000, -1, 10**30, True, [["x"]], {"a": {"b": 1}}, None, "2030-02-30", NOBODY]
-WRITES = [route for route in routes() if route.is_api and getattr(route.view, "cls", None) and {"post", "patch"} & set(route.view.cls.http_method_names)]
+WRITES = [
+    route
+    for route in routes()
+    if route.is_api and getattr(route.view, "cls", None) and {"post", "patch"} & set(route.view.cls.http_method_names)
+]
 GOOD: dict[str, dict[str, Any]] = {
     "api-tenant-clusters": cluster(),
     "api-tenant-cluster-check": {"account": "{account}", "configuration": BODY},
     "api-tenant-jobs": job(),
-    "api-tenant-cases": case(text="x", category="x", participation="{participations}", cluster="{clusters}", job="{jobs}"),
+    "api-tenant-cases": case(
+        text="x", category="x", participation="{participations}", cluster="{clusters}", job="{jobs}"
+    ),
     "api-tenant-case-notes": {"text": "x", "audience": "internal"},
     "api-tenant-case-plan": {"owner": "lead_architect@example.org", "next_step": "x", "due": "2030-01-01"},
     "api-tenant-case-severity": {"severity": "low", "why": "x"},
@@ -368,7 +380,9 @@ def test_no_value_in_any_field_breaks_a_write(town, route: Route):
         for value in HOSTILE:
             body = json.dumps({**good, name: value}).encode()
             answer = ask(client, method, address, body, **KEY, **({"If-Match": '"1"'} if method == "PATCH" else {}))
-            assert answer.status_code < 500, f"{name} = {str(value)[:40]!r}: {answer.status_code} {answer.content[:500]!r}"
+            assert answer.status_code < 500, (
+                f"{name} = {str(value)[:40]!r}: {answer.status_code} {answer.content[:500]!r}"
+            )
 
 
 class Forms(HTMLParser):
@@ -408,5 +422,7 @@ def test_no_value_in_any_field_breaks_a_form(town):
                     for value in ("", "\x00", "x" * 50_000, "-1", "1" * 30, "2030-02-30", NOBODY, "٣"):
                         sent = urlencode({**fields, name: value}).encode()
                         done = ask(client, "POST", action or page, sent)
-                        assert done.status_code < 500, f"{role} {action or page} {name} = {value[:40]!r}: {done.status_code} {done.content[:200]!r}"
+                        assert done.status_code < 500, (
+                            f"{role} {action or page} {name} = {value[:40]!r}: {done.status_code} {done.content[:200]!r}"
+                        )
     assert len(asked) > 50, "there are forms, and none was found"

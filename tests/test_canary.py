@@ -29,7 +29,11 @@ def foreign(town: Town) -> canaries.Planted:
     planted = canaries.plant(town.umi.tenant)
     people = [person for key, person in town.world.people.items() if key.endswith("@umi")]
     planted.words |= canaries.plant_in_the_directory(town.umi.tenant, people).words
-    planted.words |= {str(found.pk): f"id of {noun}" for noun, found in town.umi.by_noun.items() if noun != "reviews" and isinstance(found.pk, UUID)}
+    planted.words |= {
+        str(found.pk): f"id of {noun}"
+        for noun, found in town.umi.by_noun.items()
+        if noun != "reviews" and isinstance(found.pk, UUID)
+    }
     return planted
 
 
@@ -50,14 +54,23 @@ def test_every_column_that_can_hold_text_holds_a_word(foreign, internal):
         for column in canaries._columns(model, canaries.Planted())
     }
     # These hold ids and names of handlers, and no row of them speaks of a tenant in words.
-    bare = {name for name in columns if name.startswith(("tenants_due.", "tenants_apitoken.", "tenants_membership.", "tenants_assignment."))}
+    bare = {
+        name
+        for name in columns
+        if name.startswith(("tenants_due.", "tenants_apitoken.", "tenants_membership.", "tenants_assignment."))
+    }
     assert columns - planted - bare == set(), "tests/examples.py makes no row of it"
 
 
 def test_what_is_planted_can_be_found_by_those_who_may_see_it(town, foreign, internal):
     """Without this, a crawl that looks in the wrong places would prove nothing."""
     staff = seen(town, town.token(town.world.person("lead_architect"), internal=True), town.umi, foreign)
-    assert {"clusters_cluster.name", "tenants_trainingmodel.name", "support_casenote.text", "program_minutes.body"} <= staff
+    assert {
+        "clusters_cluster.name",
+        "tenants_trainingmodel.name",
+        "support_casenote.text",
+        "program_minutes.body",
+    } <= staff
     mine = seen(town, town.token(town.world.person("lead_architect"), internal=True), town.hoshi, internal)
     assert {"support_casenote.text", "tenants_note.text", "program_review.sha256"} <= mine
 
@@ -126,17 +139,30 @@ def crawl(town: Town, client: Any, planted: list[canaries.Planted]) -> None:
                 followed += 1
                 waiting.append(link)
     for method, address, body in foreign_bodies(town):
-        look(f"{method} {address} {body}", ask(client, method, address, json.dumps(body).encode(), **{"Idempotency-Key": "k"}), planted)
+        look(
+            f"{method} {address} {body}",
+            ask(client, method, address, json.dumps(body).encode(), **{"Idempotency-Key": "k"}),
+            planted,
+        )
 
 
 def foreign_bodies(town: Town) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Writes at one's own address that name things of somebody else's."""
     theirs, mine = town.umi, town.hoshi
-    cluster = {"account": theirs.account_id, "configuration": {}, "name": "x", "participation": str(theirs["participations"].pk)}
+    cluster = {
+        "account": theirs.account_id,
+        "configuration": {},
+        "name": "x",
+        "participation": str(theirs["participations"].pk),
+    }
     yield "POST", "/api/v1/t/hoshi/clusters/", cluster
     yield "POST", "/api/v1/t/hoshi/clusters/", {**cluster, "participation": str(mine["participations"].pk)}
     yield "POST", "/api/v1/t/hoshi/clusters/check/", {"account": theirs.account_id, "configuration": {}}
-    yield "POST", "/api/v1/t/hoshi/jobs/", {"cluster": str(theirs["clusters"].pk), "name": "x", "script": "#!/bin/sh", "nodes": 1}
+    yield (
+        "POST",
+        "/api/v1/t/hoshi/jobs/",
+        {"cluster": str(theirs["clusters"].pk), "name": "x", "script": "#!/bin/sh", "nodes": 1},
+    )
     for noun in ("participation", "cluster", "job"):
         yield "POST", "/api/v1/t/hoshi/cases/", {"title": "x", "severity": "low", noun: str(theirs[f"{noun}s"].pk)}
     note = f"/api/v1/t/hoshi/cases/{theirs['cases'].pk}/notes/"
@@ -151,9 +177,13 @@ def look(asked: str, answer: Any, planted: list[canaries.Planted]) -> None:
     for sent in (asked, html.unescape(asked)):
         text = text.replace(sent.partition(" ")[2], "")
     for words in planted:
-        leaked = [place for place in words.seen_in(text)]
+        leaked = words.seen_in(text)
         assert not leaked, f"{asked} shows {leaked}"
-        ids = [place for word, place in words.words.items() if place.startswith("id of") and word in text and word not in asked]
+        ids = [
+            place
+            for word, place in words.words.items()
+            if place.startswith("id of") and word in text and word not in asked
+        ]
         assert not ids, f"{asked} shows {ids}"
 
 
@@ -172,5 +202,9 @@ def links(answer: Any) -> list[str]:
     else:
         found = [html.unescape(link) for link in LINKS.findall(text)]
     parts = [urlsplit(link) for link in found if link]
-    here = [part for part in parts if part.netloc in ("", "testserver") and part.path.startswith("/") and "/static/" not in part.path]
+    here = [
+        part
+        for part in parts
+        if part.netloc in ("", "testserver") and part.path.startswith("/") and "/static/" not in part.path
+    ]
     return [part._replace(scheme="", netloc="", fragment="").geturl() for part in here]

@@ -40,7 +40,9 @@ def measured(town: Town) -> Counts:
             with connection.execute_wrapper(kept_in(statements)):
                 answer = ask(client, "GET", address)
             if answer.status_code != 405:
-                assert answer.status_code < 400, f"GET {address} as {role}: {answer.status_code} {answer.content[:300]!r}"
+                assert answer.status_code < 400, (
+                    f"GET {address} as {role}: {answer.status_code} {answer.content[:300]!r}"
+                )
                 found.setdefault(route.name, {})[role] = statements
     return found
 
@@ -86,7 +88,9 @@ def most_repeated(statements: list[str]) -> str:
 
 
 def test_no_address_costs_more_than_its_budget(few_and_many):
-    counted = {name: {role: len(found) for role, found in by_role.items()} for name, by_role in sorted(few_and_many[1].items())}
+    counted = {
+        name: {role: len(found) for role, found in by_role.items()} for name, by_role in sorted(few_and_many[1].items())
+    }
     if os.environ.get("BUDGETS") == "write":
         BUDGETS.write_text(json.dumps(counted, indent=1) + "\n")
     allowed = budgets()

@@ -18,7 +18,14 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("tenants", "clusters", "support", "program")
 
 # Every table is one of three kinds; a new one is written down here, or the test below asks for it.
-OFFICE = {"program_review", "program_launch", "program_launchwave", "program_session", "program_attendance", "support_article"}
+OFFICE = {
+    "program_review",
+    "program_launch",
+    "program_launchwave",
+    "program_session",
+    "program_attendance",
+    "support_article",
+}
 DIRECTORY = {
     "tenants_person",
     "tenants_apitoken",
@@ -74,7 +81,11 @@ def test_every_table_is_a_tenants_the_offices_or_the_directorys():
 
 @pytest.mark.django_db
 def test_every_tenant_table_has_row_security_and_both_policies():
-    secured = dict(rows("select relname, relrowsecurity from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"))
+    secured = dict(
+        rows(
+            "select relname, relrowsecurity from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+        )
+    )
     for table, model in tenant_tables().items():
         assert secured[table], f"{table} has no row security: protect() belongs into its migration"
         found = {name: (roles, command, qual, check) for name, roles, command, qual, check in policies(table)}
@@ -126,13 +137,17 @@ def test_every_key_between_tenant_tables_stays_within_one_tenant():
     composite = set()
     for source, target, columns, targets, deferrable in keys:
         if source in tables and target in tables and target != "tenants_entry":
-            assert len(columns) == 2 and columns[0] == "tenant_id", f"{source}.{columns} -> {target} is not tied to its tenant"
+            assert len(columns) == 2 and columns[0] == "tenant_id", (
+                f"{source}.{columns} -> {target} is not tied to its tenant"
+            )
             assert targets == ["tenant_id", "id"] and not deferrable, f"{source}.{columns} -> {target}.{targets}"
             composite.add((source, columns[1]))
     for table, model in tables.items():
         for field in model._meta.concrete_fields:
             wanted = field.is_relation and field.related_model._meta.db_table in tables and table != "tenants_entry"
-            assert not wanted or (table, field.column) in composite, f"{table}.{field.column} has no tie() in its migration"
+            assert not wanted or (table, field.column) in composite, (
+                f"{table}.{field.column} has no tie() in its migration"
+            )
 
 
 @pytest.mark.django_db
@@ -150,17 +165,25 @@ def test_the_reader_reads_and_nothing_else():
 @pytest.mark.django_db
 def test_the_history_can_be_read_and_added_to_by_the_portal_and_nothing_else():
     rights = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE")
-    granted = [right for right in rights if rows("select has_table_privilege('cohort', 'tenants_entry', %s)", right) == [(True,)]]
+    granted = [
+        right
+        for right in rights
+        if rows("select has_table_privilege('cohort', 'tenants_entry', %s)", right) == [(True,)]
+    ]
     assert granted == ["SELECT", "INSERT"]
-    assert rows("select count(*) from information_schema.column_privileges where grantee = 'cohort' and table_name = 'tenants_entry' and privilege_type = 'UPDATE'") == [(0,)]
+    assert rows(
+        "select count(*) from information_schema.column_privileges where grantee = 'cohort' and table_name = 'tenants_entry' and privilege_type = 'UPDATE'"
+    ) == [(0,)]
 
 
 @pytest.mark.django_db
 def test_the_portals_role_inherits_nothing_and_bypasses_nothing():
-    assert rows("select current_user, rolsuper, rolbypassrls, rolinherit, rolcreaterole from pg_roles where rolname = session_user") == [
-        ("cohort", False, False, False, False)
-    ]
-    inherited = rows("select roleid::regrole::text from pg_auth_members where member = 'cohort'::regrole and inherit_option")
+    assert rows(
+        "select current_user, rolsuper, rolbypassrls, rolinherit, rolcreaterole from pg_roles where rolname = session_user"
+    ) == [("cohort", False, False, False, False)]
+    inherited = rows(
+        "select roleid::regrole::text from pg_auth_members where member = 'cohort'::regrole and inherit_option"
+    )
     assert inherited == []
 
 
@@ -204,7 +227,12 @@ def state_writes(tree: ast.Module) -> Iterator[tuple[int, str]]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 # `self.state` is an object's own affair as long as it is no row: rows are moved from outside.
-                if isinstance(target, ast.Attribute) and target.attr == "state" and not _is_self(target.value) and target not in values:
+                if (
+                    isinstance(target, ast.Attribute)
+                    and target.attr == "state"
+                    and not _is_self(target.value)
+                    and target not in values
+                ):
                     yield node.lineno, ast.unparse(target)
         elif isinstance(node, ast.Call):
             yield from _call(node, initials)
@@ -214,8 +242,14 @@ def _values(tree: ast.Module, rows_of: set[str]) -> Iterator[ast.expr]:
     """Assignments to an argument that its function says to be something else than a row: a figure that is being counted."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
-            told = {each.arg: ast.unparse(each.annotation) for each in function.args.args + function.args.kwonlyargs if each.annotation}
-            plain = {name for name, kind in told.items() if kind.isidentifier() and kind not in rows_of | {"Any", "object"}}
+            told = {
+                each.arg: ast.unparse(each.annotation)
+                for each in function.args.args + function.args.kwonlyargs
+                if each.annotation
+            }
+            plain = {
+                name for name, kind in told.items() if kind.isidentifier() and kind not in rows_of | {"Any", "object"}
+            }
             for node in ast.walk(function):
                 if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in plain:
                     yield node
@@ -270,7 +304,15 @@ def test_the_search_for_state_writes_finds_them(code):
     assert list(state_writes(ast.parse(code)))
 
 
-@pytest.mark.parametrize("code", ["Cluster(state='requested')", "rows.filter(state='ready')", "Option(state='x')", "def f(now: Now):\n    now.state = 'x'"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Cluster(state='requested')",
+        "rows.filter(state='ready')",
+        "Option(state='x')",
+        "def f(now: Now):\n    now.state = 'x'",
+    ],
+)
 def test_the_search_for_state_writes_leaves_the_rest_alone(code):
     assert not list(state_writes(ast.parse(code)))
 
@@ -289,7 +331,13 @@ def test_only_the_timeline_writes_entries():
 def _writes_entries(node: ast.Call) -> bool:
     if isinstance(node.func, ast.Name) and node.func.id == "Entry":
         return True
-    writes = isinstance(node.func, ast.Attribute) and node.func.attr in ("create", "bulk_create", "get_or_create", "update", "delete")
+    writes = isinstance(node.func, ast.Attribute) and node.func.attr in (
+        "create",
+        "bulk_create",
+        "get_or_create",
+        "update",
+        "delete",
+    )
     return writes and ast.unparse(node.func).startswith("Entry.objects")
 
 
@@ -337,7 +385,11 @@ def test_celery_is_known_in_three_places_only():
 
 def test_the_layers_import_in_one_direction():
     done = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
@@ -355,7 +407,9 @@ def test_nothing_but_the_loop_catches_everything():
 
 def test_nothing_of_a_request_becomes_a_name_in_a_query():
     """`filter(**request.GET)` and `order_by(request…)` would let anybody ask for any column."""
-    risky = re.compile(r"\b(filter|exclude|order_by|annotate|get|values|update)\(\*{0,2}request\.(GET|POST|data|query_params)")
+    risky = re.compile(
+        r"\b(filter|exclude|order_by|annotate|get|values|update)\(\*{0,2}request\.(GET|POST|data|query_params)"
+    )
     found = [str(path) for path, tree in sources() if risky.search(ast.unparse(tree))]
     assert not found, found
 

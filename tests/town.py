@@ -54,16 +54,9 @@ def nothing_stays() -> Iterator[None]:
 
 def ask(client: Client, method: str, address: str, body: Any = None, **headers: str) -> HttpResponse:
     """One request whose effects do not stay, so that the next one finds what this one found."""
+    kind = "application/json" if address.startswith("/api/") else "application/x-www-form-urlencoded"
     with nothing_stays():
-        json = address.startswith("/api/")
-        if method in ("POST", "PATCH", "PUT"):
-            kind = {"content_type": "application/json"} if json else {}
-            return client.generic(method, address, b"" if body is None else body, headers=headers, **kwargs_of(kind, json))
-        return client.generic(method, address, headers=headers)
-
-
-def kwargs_of(kind: dict[str, str], json: bool) -> dict[str, str]:
-    return kind if json else {"content_type": "application/x-www-form-urlencoded"}
+        return client.generic(method, address, body or b"", content_type=kind, headers=headers)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +70,9 @@ def town(django_db_setup: Any, django_db_blocker: Any) -> Iterator[Town]:
             with transaction.atomic():
                 with connection.cursor() as cursor:
                     # One transaction for the whole module lives longer than a request may.
-                    cursor.execute("set local transaction_timeout = 0; set local idle_in_transaction_session_timeout = 0")
+                    cursor.execute(
+                        "set local transaction_timeout = 0; set local idle_in_transaction_session_timeout = 0"
+                    )
                 yield make_town()
                 transaction.set_rollback(True)
         finally:

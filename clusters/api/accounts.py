@@ -29,7 +29,9 @@ class AccountShown(Shown):
 class AccountAsked(Asked):
     account_id = serializers.RegexField(r"^[0-9]{12}\Z", max_length=12, help_text="Twelve digits.")
     name = serializers.CharField(max_length=80, allow_blank=True, default="")
-    regions = serializers.ListField(child=serializers.RegexField(r"^[a-z]{2}(-[a-z]+)+-\d\Z", max_length=20), max_length=40)
+    regions = serializers.ListField(
+        child=serializers.RegexField(r"^[a-z]{2}(-[a-z]+)+-\d\Z", max_length=20), max_length=40
+    )
 
 
 ACCOUNTS = Listing("accounts", AccountShown, name="account_id")

@@ -86,7 +86,9 @@ def _account(number: str) -> CloudAccount:
     found = CloudAccount.objects.filter(account_id=number).first()
     if found is None:
         known = list(CloudAccount.objects.order_by("account_id").values_list("account_id", flat=True)[:20])
-        raise refusal("account", _("There is no such account here; add it first."), number, "does_not_exist", allowed=known)
+        raise refusal(
+            "account", _("There is no such account here; add it first."), number, "does_not_exist", allowed=known
+        )
     return found
 
 

@@ -26,7 +26,9 @@ class QuotaShown(Shown):
     instance_type = serializers.CharField()
     region = serializers.CharField()
     approved_instances = serializers.IntegerField()
-    used = serializers.IntegerField(help_text="Accelerated instances of this type and Region in clusters that are not deleted.")
+    used = serializers.IntegerField(
+        help_text="Accelerated instances of this type and Region in clusters that are not deleted."
+    )
     provider_service = serializers.CharField()
     provider_limit = serializers.CharField()
     provider_unit = serializers.CharField()

@@ -49,7 +49,9 @@ class Line(Shown, serializers.ModelSerializer):
 
 
 HEAD = ("id", "tenant", "created_at", "version")
-Version = serializers.IntegerField(min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag.")
+Version = serializers.IntegerField(
+    min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag."
+)
 
 
 class ModelLine(Line):

@@ -54,7 +54,9 @@ class ClusterDetail(ClusterShown):
 
     conditions = ConditionShown(many=True)
     revision = serializers.IntegerField(help_text="The number of the newest configuration.")
-    configuration = serializers.DictField(help_text="What its architecture asks for: groups, storage, network, software.")
+    configuration = serializers.DictField(
+        help_text="What its architecture asks for: groups, storage, network, software."
+    )
 
 
 class ClusterAsked(Asked):

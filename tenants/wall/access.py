@@ -70,7 +70,9 @@ def allow(allowed: frozenset[str], *, write: frozenset[str] | None = None, uploa
     return decorate
 
 
-def _run(view: Callable[..., HttpResponse], found: Seat, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+def _run(
+    view: Callable[..., HttpResponse], found: Seat, request: HttpRequest, *args: Any, **kwargs: Any
+) -> HttpResponse:
     with found.scope():
         response = view(request, *args, **kwargs)
         if hasattr(response, "render") and not response.is_rendered:
@@ -103,7 +105,9 @@ def _note_what_an_auditor_opened(found: Seat, request: HttpRequest) -> None:
 def seat(person: Person, slug: str | None, token: Any = None) -> Seat:
     """Where this person sits. Raises Http404 where they have no seat: what is not yours does not exist."""
     memberships = list(
-        Membership.objects.filter(holding(), person=person, person__is_active=True).select_related("tenant").order_by("pk")
+        Membership.objects.filter(holding(), person=person, person__is_active=True)
+        .select_related("tenant")
+        .order_by("pk")
     )
     office = next((m for m in memberships if m.tenant.is_office), None)
     # A narrowed token sits at its one tenant wherever it asks, and only while its person still sits there.
@@ -163,7 +167,9 @@ def _narrowed(found: Seat, token: Any, *, named: bool) -> Seat:
     if token.tenant_id and found.tenant.pk != token.tenant_id:
         raise Http404
     if found.tenant is not None:
-        return Seat(found.tenant if named else None, found.role, internal, lambda: acting_for(found.tenant, staff=internal))
+        return Seat(
+            found.tenant if named else None, found.role, internal, lambda: acting_for(found.tenant, staff=internal)
+        )
     if found.internal and not internal:
         served = found.role == roles.SERVICE_ENGINEER
         places = _served(token.person) if served else list(Tenant.objects.filter(is_office=False))

@@ -18,7 +18,13 @@ LONGEST_DAYS = 365
 
 
 def issue_token(
-    *, person: Person, name: str, tenant: Tenant | None = None, days: int = 90, scope: str = "write", internal: bool = False
+    *,
+    person: Person,
+    name: str,
+    tenant: Tenant | None = None,
+    days: int = 90,
+    scope: str = "write",
+    internal: bool = False,
 ) -> tuple[ApiToken, str]:
     """A new token and its text, which is shown once and not kept. Raises Refused outside 1 to 365 days."""
     if not 1 <= days <= LONGEST_DAYS:

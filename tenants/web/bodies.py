@@ -26,7 +26,9 @@ class StrictJSON(JSONParser):
         try:
             found = json.loads(text.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_constant)
         except UnicodeDecodeError as error:
-            raise Refused("malformed", _("The body is not UTF-8 (byte %(at)s).") % {"at": error.start}, status=400) from None
+            raise Refused(
+                "malformed", _("The body is not UTF-8 (byte %(at)s).") % {"at": error.start}, status=400
+            ) from None
         except json.JSONDecodeError as error:
             raise Refused(
                 "malformed",
@@ -37,9 +39,11 @@ class StrictJSON(JSONParser):
                 column=error.colno,
             ) from None
         except (RecursionError, ValueError):
-            raise Refused("malformed", _("The body holds a number or a nesting that cannot be read."), status=400) from None
+            raise Refused(
+                "malformed", _("The body holds a number or a nesting that cannot be read."), status=400
+            ) from None
         if not isinstance(found, dict):
-            raise Refused("malformed", _("The body must be one JSON object, like {\"name\": …}."), status=400)
+            raise Refused("malformed", _('The body must be one JSON object, like {"name": …}.'), status=400)
         for path, problem in _unfit(found, "", 1):
             raise refusal(path, problem, None, "unfit")
         return found
@@ -79,12 +83,20 @@ def _unfit(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
 def refusal(field: str, sentence: str, value: Any, code: str, **limit: Any) -> Refused:
     """A 422 for one field."""
     field = field.encode("utf-8", "replace").decode().replace("\x00", "␀")
-    error = {"field": field, "sentence": sentence, "code": code, **({"value": _short(value)} if value is not None else {}), **limit}
-    return Refused("invalid", f"{field}: {sentence}" if field else sentence, status=422, fields={field: [sentence]}, errors=[error])
+    error = {
+        "field": field,
+        "sentence": sentence,
+        "code": code,
+        **({"value": _short(value)} if value is not None else {}),
+        **limit,
+    }
+    return Refused(
+        "invalid", f"{field}: {sentence}" if field else sentence, status=422, fields={field: [sentence]}, errors=[error]
+    )
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """", did you mean …" for a misspelt word, or all that is known."""
+    """ ", did you mean …" for a misspelt word, or all that is known."""
     listed = sorted(known)
     close = difflib.get_close_matches(word, listed, n=1, cutoff=0.6)
     if close:
@@ -99,7 +111,11 @@ class Asked(serializers.Serializer):
         if isinstance(data, Mapping):
             writable = [name for name, field in self.fields.items() if not field.read_only]
             unknown = {
-                name: [serializers.ErrorDetail(_("There is no such field to write. %(hint)s") % {"hint": nearest(name, writable)}, "unknown")]
+                name: [
+                    serializers.ErrorDetail(
+                        _("There is no such field to write. %(hint)s") % {"hint": nearest(name, writable)}, "unknown"
+                    )
+                ]
                 for name in data
                 if name not in writable
             }
@@ -126,7 +142,9 @@ def asked(form: type[serializers.Serializer], request: Request, **options: Any) 
         "invalid",
         f"{first['field']}: {first['sentence']}" if first["field"] else first["sentence"],
         status=422,
-        fields={error["field"] or "_": [e["sentence"] for e in errors if e["field"] == error["field"]] for error in errors},
+        fields={
+            error["field"] or "_": [e["sentence"] for e in errors if e["field"] == error["field"]] for error in errors
+        },
         errors=errors[:100],
     )
 

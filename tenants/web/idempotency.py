@@ -48,12 +48,17 @@ def _checked(key: str | None) -> str:
     if key is None:
         raise Refused(
             "idempotency_key_required",
-            _("Send a header 'Idempotency-Key' (1 to 255 visible ASCII characters), so that a repeated request is not done twice."),
+            _(
+                "Send a header 'Idempotency-Key' (1 to 255 visible ASCII characters), so that a repeated request is not done twice."
+            ),
             status=428,
         )
     if not 1 <= len(key) <= 255 or not all("!" <= letter <= "~" for letter in key):
         raise Refused(
-            "idempotency_key_malformed", _("'Idempotency-Key' takes 1 to 255 visible ASCII characters."), status=400, length=len(key)
+            "idempotency_key_malformed",
+            _("'Idempotency-Key' takes 1 to 255 visible ASCII characters."),
+            status=400,
+            length=len(key),
         )
     return key
 
@@ -70,11 +75,24 @@ def _take(request: HttpRequest, key: str) -> IdempotencyKey:
     except OperationalError as error:
         if getattr(error.__cause__, "pgcode", None) != LOCK_NOT_AVAILABLE:
             raise
-        raise Refused("twin_in_progress", _("The same request is being handled; ask again in a second."), status=409, retry_after=1) from None
+        raise Refused(
+            "twin_in_progress",
+            _("The same request is being handled; ask again in a second."),
+            status=409,
+            retry_after=1,
+        ) from None
     except IntegrityError:
-        raise Refused("twin_in_progress", _("The same request is being handled; ask again in a second."), status=409, retry_after=1) from None
+        raise Refused(
+            "twin_in_progress",
+            _("The same request is being handled; ask again in a second."),
+            status=409,
+            retry_after=1,
+        ) from None
     if not new and row.request_sha256 != asked:
         raise Refused(
-            "idempotency_key_reused", _("This Idempotency-Key was used for another request; take a new one."), status=422, key=key
+            "idempotency_key_reused",
+            _("This Idempotency-Key was used for another request; take a new one."),
+            status=422,
+            key=key,
         )
     return row

@@ -155,7 +155,10 @@ def filters_of(request: Request, known: Mapping[str, Filter], beside: Iterable[s
         if name not in known:
             shown = name[:60].encode("utf-8", "replace").decode().replace("\x00", "␀")
             allowed = sorted([*known, *beside, *PAGING])
-            sentence = _("There is no filter '%(name)s' here. %(hint)s") % {"name": shown, "hint": nearest(shown, allowed)}
+            sentence = _("There is no filter '%(name)s' here. %(hint)s") % {
+                "name": shown,
+                "hint": nearest(shown, allowed),
+            }
             raise Refused("filter", sentence, status=400, field=shown, allowed=allowed)
         found |= known[name].read(name, sent)
     return found
@@ -181,7 +184,9 @@ class Listing:
     name: str = "name"
     beside: tuple[str, ...] = ()  # parameters that the view reads itself
 
-    def answer(self, request: Request, rows: QuerySet, show: Callable[[list[Any]], list[Any]] | None = None) -> Response:
+    def answer(
+        self, request: Request, rows: QuerySet, show: Callable[[list[Any]], list[Any]] | None = None
+    ) -> Response:
         """One page of `rows`; `show` turns its rows into what the serializer shows when they are more than columns."""
         found = self.page(request, rows if show else rows.values(*self.columns()))
         shown = self.shown(show(found.rows) if show else found.rows, many=True).data
@@ -202,7 +207,9 @@ class Listing:
         """The decorator that puts this list into the schema."""
         parameters = [declared.described(name) for name, declared in self.filters.items()]
         parameters.append(OpenApiParameter("cursor", str, description="Taken from `next`; never made up."))
-        parameters.append(OpenApiParameter("page_size", int, description=f"1 to {pages.LARGEST}; {pages.SIZE} unless said."))
+        parameters.append(
+            OpenApiParameter("page_size", int, description=f"1 to {pages.LARGEST}; {pages.SIZE} unless said.")
+        )
         return extend_schema(methods=["GET"], parameters=parameters, responses=self.paged())
 
     def paged(self) -> Any:

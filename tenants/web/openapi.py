@@ -19,7 +19,9 @@ class Problem(serializers.Serializer):
     code = serializers.CharField(help_text="What went wrong, as a word that never changes.")
     detail = serializers.CharField(help_text="What went wrong and what to do, in a sentence.")
     fields = serializers.DictField(child=serializers.ListField(child=serializers.CharField()), required=False)
-    errors = serializers.ListField(child=serializers.DictField(), required=False, help_text="Field, value, limit and sentence of each.")
+    errors = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text="Field, value, limit and sentence of each."
+    )
 
 
 class Described(AutoSchema):

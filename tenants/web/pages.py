@@ -39,7 +39,6 @@ def newest_first(rows: QuerySet, request: HttpRequest, at: str = "occurred_at", 
     return Page(found[:size], _address(request, found[size - 1], at) if len(found) > size else None)
 
 
-
 def newer(rows: QuerySet, request: HttpRequest, first: Any, at: str = "occurred_at", size: int = SIZE) -> str | None:
     """The address of the page before the one that begins with `first`; None when that is the newest already."""
     moment = _value(first, at)
@@ -52,6 +51,7 @@ def newer(rows: QuerySet, request: HttpRequest, first: Any, at: str = "occurred_
     query = request.GET.copy()
     query.pop("cursor", None)
     return f"{request.path}?{query.urlencode()}"
+
 
 def by_name(rows: QuerySet, request: HttpRequest, name: str = "name", size: int = SIZE) -> Page:
     """A page ordered by (`name`, id)."""
@@ -69,7 +69,8 @@ def size_of(request: HttpRequest) -> int:
     if not asked.isascii() or not asked.isdigit() or not 1 <= int(asked[:6]) <= LARGEST:
         raise Refused(
             "page_size",
-            _("'page_size' takes a number from 1 to %(most)s; you sent '%(asked)s'.") % {"most": LARGEST, "asked": asked[:40]},
+            _("'page_size' takes a number from 1 to %(most)s; you sent '%(asked)s'.")
+            % {"most": LARGEST, "asked": asked[:40]},
             status=400,
         )
     return int(asked)

@@ -53,8 +53,17 @@ def is_api(request: HttpRequest) -> bool:
 def answer(request: HttpRequest, status: int, code: str, sentence: str, **facts: Any) -> HttpResponse:
     """The one shape of every refusal and error."""
     if is_api(request):
-        body = {"type": "about:blank", "title": str(sentence), "status": status, "code": code, "detail": str(sentence), **facts}
-        response = JsonResponse(body, status=status, content_type="application/problem+json", json_dumps_params={"default": str})
+        body = {
+            "type": "about:blank",
+            "title": str(sentence),
+            "status": status,
+            "code": code,
+            "detail": str(sentence),
+            **facts,
+        }
+        response = JsonResponse(
+            body, status=status, content_type="application/problem+json", json_dumps_params={"default": str}
+        )
         if "retry_after" in facts:
             response["Retry-After"] = str(facts["retry_after"])
         return response
@@ -88,7 +97,9 @@ def problem(request: HttpRequest, error: BaseException) -> HttpResponse | None:
     if isinstance(error, IntegrityError):
         return _broken_rule(request, error)
     if isinstance(error, OperationalError | InterfaceError):
-        response = answer(request, 503, "unavailable", _("The database did not answer in time. Nothing was changed; try again."))
+        response = answer(
+            request, 503, "unavailable", _("The database did not answer in time. Nothing was changed; try again.")
+        )
         response["Retry-After"] = "2"
         return response
     return None
@@ -99,7 +110,9 @@ def _broken_rule(request: HttpRequest, error: IntegrityError) -> HttpResponse | 
     if getattr(error.__cause__, "pgcode", None) != UNIQUE_VIOLATION:
         return None
     rule = error.__cause__.diag.constraint_name
-    return answer(request, 409, "exists_already", _("Something of this name is there already; nothing was changed."), rule=rule)
+    return answer(
+        request, 409, "exists_already", _("Something of this name is there already; nothing was changed."), rule=rule
+    )
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -109,7 +122,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form that does not prove that our own page sent it."""
-    sentence = _("This form was not sent by our page, or the page was open for too long. Go back, reload it, and send it again.")
+    sentence = _(
+        "This form was not sent by our page, or the page was open for too long. Go back, reload it, and send it again."
+    )
     return answer(request, 403, "csrf", sentence)
 
 
@@ -125,7 +140,11 @@ class ProblemMiddleware:
             patch_vary_headers(response, ("Authorization", "Cookie", "Accept-Language"))
             response.headers.setdefault("Cache-Control", "private, no-store")
         if is_api(request) and response.status_code in (404, 405) and not _is_ours(response):
-            sentence = _("There is nothing at this address.") if response.status_code == 404 else _("This method is not offered here.")
+            sentence = (
+                _("There is nothing at this address.")
+                if response.status_code == 404
+                else _("This method is not offered here.")
+            )
             code = "not_found" if response.status_code == 404 else "method_not_allowed"
             plain, response = response, answer(request, response.status_code, code, sentence)
             if "Allow" in plain:
@@ -139,7 +158,9 @@ class ProblemMiddleware:
         if known is not None:
             return known
         if is_api(request):
-            return answer(request, 500, "our_mistake", _("Something broke on our side. Nothing was changed; it has been logged."))
+            return answer(
+                request, 500, "our_mistake", _("Something broke on our side. Nothing was changed; it has been logged.")
+            )
         return None
 
 

@@ -23,7 +23,12 @@ def test_asking_with_a_token_and_approving_as_its_person_is_refused(world: World
     lead = world.person("lead_architect")
     first = issue_token(person=lead, name="one")[1]
     second = first if same_token else issue_token(person=lead, name="two")[1]
-    body = {"participation": str(made["participations"].pk), "account": made.account_id, "name": "next", "configuration": examples.BODY}
+    body = {
+        "participation": str(made["participations"].pk),
+        "account": made.account_id,
+        "name": "next",
+        "configuration": examples.BODY,
+    }
     asked = send(first, "clusters/", body)
     assert asked.status_code == 202 and asked.json()["state"] == "requested"
     approve = f"clusters/{asked.json()['id']}/approve/"

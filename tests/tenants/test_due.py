@@ -26,7 +26,9 @@ def claim() -> due.Held | None:
 
 def time_out(ref="a"):
     with connection.cursor() as cursor:
-        cursor.execute("update tenants_due set leased_until = statement_timestamp() - interval '1 second' where ref = %s", [ref])
+        cursor.execute(
+            "update tenants_due set leased_until = statement_timestamp() - interval '1 second' where ref = %s", [ref]
+        )
 
 
 def test_what_is_wished_twice_is_done_once(db):

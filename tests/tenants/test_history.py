@@ -68,7 +68,11 @@ def test_a_move_raises_the_version_and_writes_its_columns(world):
         mine = Participation.objects.get()
         move(mine, "closing", by="engine", columns={"sector": "speech"})
         now = Participation.objects.get()
-        assert (now.state, now.sector, now.version) == ("closing", "speech", mine.version + 1 if isinstance(mine.version, int) else 2)
+        assert (now.state, now.sector, now.version) == (
+            "closing",
+            "speech",
+            mine.version + 1 if isinstance(mine.version, int) else 2,
+        )
 
 
 def test_a_state_that_the_table_does_not_know_is_refused(world):
@@ -96,7 +100,10 @@ def test_an_untouched_history_fits_its_seals(sealed):
     ("change", "says"),
     [
         ("update tenants_entry set facts = '{}' where id = (select min(id) from tenants_entry)", "changed"),
-        ("update tenants_entry set occurred_at = occurred_at - interval '1 second' where id = (select max(id) from tenants_entry)", "changed"),
+        (
+            "update tenants_entry set occurred_at = occurred_at - interval '1 second' where id = (select max(id) from tenants_entry)",
+            "changed",
+        ),
         ("update tenants_entry set actor = 'person:x' where id = (select max(id) from tenants_entry)", "changed"),
         ("delete from tenants_entry where id = (select min(id) from tenants_entry)", "2 entries, was sealed with 3"),
         ("delete from tenants_entry where id = (select max(id) from tenants_entry)", "2 entries, was sealed with 3"),
@@ -121,7 +128,9 @@ def test_a_line_that_was_put_in_later_is_noticed(sealed):
 
 def test_a_seal_that_was_taken_out_is_missed_by_the_next(sealed):
     record("member.left", about=sealed, by="engine", person="d")
-    as_owner("update tenants_entry set recorded_at = recorded_at + interval '2 minutes' where id = (select max(id) from tenants_entry)")
+    as_owner(
+        "update tenants_entry set recorded_at = recorded_at + interval '2 minutes' where id = (select max(id) from tenants_entry)"
+    )
     assert seals.seal(sealed, until=later(5)).entries == 1
     assert seals.verify(sealed) == []
     as_owner("delete from tenants_seal where id = (select min(id) from tenants_seal)")

@@ -104,7 +104,11 @@ def test_what_failed_is_not_remembered(world):
 
 
 def test_a_key_belongs_to_whoever_used_it_and_to_the_tenant(world):
-    mine, colleague, theirs = token(world, "ml_engineer"), token(world, "platform_engineer"), token(world, "ml_engineer", world.umi)
+    mine, colleague, theirs = (
+        token(world, "ml_engineer"),
+        token(world, "platform_engineer"),
+        token(world, "ml_engineer", world.umi),
+    )
     answers = [post(mine, "k"), post(colleague, "k"), post(theirs, "k", tenant="umi")]
     assert [answer.status_code for answer in answers] == [201] * 3
     assert len({answer.json()["id"] for answer in answers}) == 3
@@ -128,7 +132,14 @@ def test_two_who_change_the_same_line_at_once_do_not_overwrite_each_other(world)
     text = token(world, "ml_engineer")
     client = Client(headers={"Authorization": f"Bearer {text}"})
     lines = f"/api/v1/t/hoshi/records/{world.participations['hoshi'].pk}/models/"
-    model = {"code": "M", "name": "x", "family": "dense", "total_params_b": "7", "active_params_b": "7", "modalities": ["text"]}
+    model = {
+        "code": "M",
+        "name": "x",
+        "family": "dense",
+        "total_params_b": "7",
+        "active_params_b": "7",
+        "modalities": ["text"],
+    }
     line = lines + client.post(lines, model, content_type="application/json").json()["id"] + "/"
 
     def change(phase: str) -> Any:

@@ -13,7 +13,11 @@ from tenants.wall.identity import issue_token
 
 @pytest.fixture
 def client(world: Any) -> Client:
-    return Client(headers={"Authorization": f"Bearer {issue_token(person=world.person('programme_manager'), name='t', internal=True)[1]}"})
+    return Client(
+        headers={
+            "Authorization": f"Bearer {issue_token(person=world.person('programme_manager'), name='t', internal=True)[1]}"
+        }
+    )
 
 
 def walk(client: Client, address: str, between: Any = lambda: None) -> list[dict[str, Any]]:
@@ -31,7 +35,9 @@ def twelve(world: Any) -> None:
     with acting_for(world.hoshi):
         for number in range(12):
             # Equal names: only the id tells them apart.
-            timeline.record("member.left", about=world.hoshi, by="engine", person=str(number), at="2026-01-01T00:00:00+00:00")
+            timeline.record(
+                "member.left", about=world.hoshi, by="engine", person=str(number), at="2026-01-01T00:00:00+00:00"
+            )
 
 
 @pytest.mark.parametrize("size", [1, 5, 12, 13, 200])
@@ -71,8 +77,10 @@ def test_filters_of_several_words_take_any_of_them(client, world):
 
 def test_history_is_filtered_by_time_kind_and_prefix(world, client, twelve):
     with acting_for(world.hoshi):
-        timeline.record("record.added", about=Participation.objects.get(), by="engine", what="x", at="2026-02-01T00:00:00+00:00")
-    ask = lambda query: len(client.get(f"/api/v1/entries/?{query}").json()["results"])  # noqa: E731
+        timeline.record(
+            "record.added", about=Participation.objects.get(), by="engine", what="x", at="2026-02-01T00:00:00+00:00"
+        )
+    ask = lambda query: len(client.get(f"/api/v1/entries/?{query}").json()["results"])
     assert ask("prefix=member.") == 12 and ask("prefix=record.") == 1 and ask("prefix=case.") == 0
     assert ask("after=2026-02-01T00:00:00Z") == 1 and ask("before=2026-02-01T09:00:00%2B09:00") == 12
     assert ask("prefix=member.&kind=record.added") == 0
@@ -82,6 +90,11 @@ def test_history_is_filtered_by_time_kind_and_prefix(world, client, twelve):
 def test_the_record_lists_each_participation_with_its_own_lines(world, client):
     for tenant in (world.hoshi, world.umi):
         with acting_for(tenant):
-            FrameworkUse.objects.create(tenant=tenant, participation=world.participations[tenant.slug], name=f"of {tenant.slug}")
-    rows = {row["tenant"]: [line["name"] for line in row["framework"]] for row in client.get("/api/v1/records/").json()["results"]}
+            FrameworkUse.objects.create(
+                tenant=tenant, participation=world.participations[tenant.slug], name=f"of {tenant.slug}"
+            )
+    rows = {
+        row["tenant"]: [line["name"] for line in row["framework"]]
+        for row in client.get("/api/v1/records/").json()["results"]
+    }
     assert rows == {"hoshi": ["of hoshi"], "umi": ["of umi"]}

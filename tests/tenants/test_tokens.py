@@ -24,11 +24,23 @@ def test_the_token_stands_alone_on_the_last_line_and_opens_the_api(world, client
 
 
 def test_a_token_can_be_narrowed_to_a_tenant_to_reading_and_in_time(world, client):
-    text = issue("programme_manager@example.org", "--tenant", "umi", "--days", "3", "--read", "--internal", "--name", "weekly export").strip()
+    text = issue(
+        "programme_manager@example.org",
+        "--tenant",
+        "umi",
+        "--days",
+        "3",
+        "--read",
+        "--internal",
+        "--name",
+        "weekly export",
+    ).strip()
     token = ApiToken.objects.get()
     assert (token.scope, token.internal, token.tenant, token.name) == ("read", True, world.umi, "weekly export")
     headers = {"Authorization": f"Bearer {text}"}
-    assert [row["tenant"] for row in client.get("/api/v1/participations/", headers=headers).json()["results"]] == ["umi"]
+    assert [row["tenant"] for row in client.get("/api/v1/participations/", headers=headers).json()["results"]] == [
+        "umi"
+    ]
     assert client.get("/api/v1/t/hoshi/clusters/", headers=headers).status_code == 404
 
 
@@ -45,7 +57,10 @@ def test_that_a_token_was_issued_stands_in_the_history_and_the_token_nowhere(wor
     ("arguments", "says"),
     [
         (["nobody@example.org"], "Nobody who may sign in has the address nobody@example.org."),
-        (["viewer.hoshi@example.org", "--tenant", "hosi"], "There is no tenant 'hosi'. There are: hoshi, programme, umi."),
+        (
+            ["viewer.hoshi@example.org", "--tenant", "hosi"],
+            "There is no tenant 'hosi'. There are: hoshi, programme, umi.",
+        ),
         (["viewer.hoshi@example.org", "--tenant", "umi"], "has no role at Umi Vision"),
         (["stranger@example.org"], "has no role anywhere"),
         (["viewer.hoshi@example.org", "--days", "0"], "1 to 365 days; you asked for 0"),

@@ -79,7 +79,9 @@ def test_scopes_nest_and_the_outer_one_comes_back(world):
 def test_the_outer_scope_comes_back_after_an_error_too(world):
     with acting_for(world.hoshi):
         with pytest.raises(IntegrityError), acting_for(world.umi):
-            FrameworkUse.objects.create(tenant=world.umi, participation_id="00000000-0000-4000-8000-000000000000", name="x")
+            FrameworkUse.objects.create(
+                tenant=world.umi, participation_id="00000000-0000-4000-8000-000000000000", name="x"
+            )
         with pytest.raises(ZeroDivisionError), acting_for(world.umi):
             raise ZeroDivisionError
         assert Participation.objects.get().tenant_id == world.hoshi.pk
@@ -129,6 +131,9 @@ def test_the_scope_is_read_once_a_statement_and_not_once_a_row(world):
 def test_the_history_cannot_be_changed_by_the_portal(world):
     with acting_for(world.hoshi, staff=True):
         entry = timeline.record("member.left", about=world.hoshi, by="engine", person="x")
-        for change in (lambda: Entry.objects.filter(pk=entry.pk).update(kind="x"), lambda: Entry.objects.filter(pk=entry.pk).delete()):
+        for change in (
+            lambda: Entry.objects.filter(pk=entry.pk).update(kind="x"),
+            lambda: Entry.objects.filter(pk=entry.pk).delete(),
+        ):
             with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
                 change()

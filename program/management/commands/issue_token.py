@@ -22,7 +22,9 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, default=90, help="how long it lives: 1 to 365, 90 unless said")
         parser.add_argument("--read", action="store_true", help="may read and not write")
         parser.add_argument("--internal", action="store_true", help="may read internal text, where its person may")
-        parser.add_argument("--name", default="command line", help="what the token is called in lists and in the history")
+        parser.add_argument(
+            "--name", default="command line", help="what the token is called in lists and in the history"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         person = Person.objects.filter(email__iexact=options["email"].strip()).first()
