@@ -14,7 +14,7 @@ from clusters.models import Cluster, Job, Reservation
 from program.changes import TOPICS, Told
 from program.figures import CaseThen, Event
 from program.measures import ActionThen, actions_at
-from program.models import ActionItem, Review
+from program.models import ActionItem, Report, Review, Session
 from tenants.entries import RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED
 from tenants.history import timeline
 from tenants.history.models import Entry
@@ -103,7 +103,7 @@ def inputs(window: Window, open_cases: Iterable[CaseThen], items: Iterable[Actio
         "usage": _usage(window),
         "version_drift": _drift(window),
         "reports_due": _reports(window),
-        "sessions": [],
+        "sessions": _sessions(window),
         "stale_records": _stale(window),
     }
 
@@ -246,10 +246,38 @@ def _drift(window: Window) -> list[dict[str, Any]]:
 
 
 def _reports(window: Window) -> list[dict[str, Any]]:
-    """The cycle's own dates within the next four weeks."""
+    """The cycle's own dates within the next four weeks, and the reports that participants owe by then or owed before."""
     day, far = window.cutoff.date(), (window.cutoff + AHEAD).date()
     dates = {"stage_gate": window.cycle.stage_gate_on, "final_report": window.cycle.final_report_due}
-    return [{"what": what, "due": due.isoformat()} for what, due in dates.items() if due and day <= due <= far]
+    found = [{"what": what, "due": due.isoformat()} for what, due in dates.items() if due and day <= due <= far]
+    # An agreed report is owed no more; when it was agreed is in the history, and not in the row.
+    agreed = Entry.objects.filter(window.until(), kind="report.accepted", tenant__in=list(window.slugs))
+    rows = Report.objects.filter(tenant__in=list(window.slugs), due_on__lte=far, created_at__lte=window.frozen_at)
+    rows = rows.exclude(pk__in=list(agreed.values_list("subject_id", flat=True))).order_by("due_on", "kind", "tenant__slug")
+    owed: dict[tuple[str, str, str], list[str]] = {}
+    for kind, period, due, tenant in rows.values_list("kind", "period", "due_on", "tenant_id")[:MOST]:
+        owed.setdefault((kind, period, due.isoformat()), []).append(window.slugs[tenant])
+    return [
+        *found,
+        *(
+            {"what": f"{kind.replace('_', ' ')} {period} ({', '.join(slugs)})", "due": due}
+            for (kind, period, due), slugs in owed.items()
+        ),
+    ]
+
+
+def _sessions(window: Window) -> list[dict[str, Any]]:
+    """What is taught within the next two weeks."""
+    rows = Session.objects.filter(
+        cycle=window.cycle,
+        starts_at__gt=window.cutoff,
+        starts_at__lte=window.cutoff + AHEAD / 2,
+        created_at__lte=window.frozen_at,
+    )
+    return [
+        {"tenant": "", "name": str(session), "at": session.starts_at.isoformat()}
+        for session in rows.order_by("starts_at", "code")[:MOST]
+    ]
 
 
 def _stale(window: Window) -> list[dict[str, Any]]:

@@ -418,6 +418,18 @@ def test_what_is_taught_owed_and_learnt_is_there(past: Past) -> None:
         assert not Entry.objects.filter(kind="case.article", facts__code="KB-010").exists()  # an internal article
 
 
+def test_a_review_names_the_sessions_and_reports_ahead_of_it(past: Past) -> None:
+    with reading_everyone():
+        told = {review.number: review.snapshot["inputs"] for review in Review.objects.all()}
+    ahead = [row for row in past.told["enablement_sessions"] if row["id"] == "ES-08"]
+    assert [row["name"] for row in told[11]["sessions"]] == [f"{row['id']} {row['title']}" for row in ahead]
+    owed = [row["what"] for row in told[11]["reports_due"]]
+    assert [what for what in owed if "stage gate report" in what] and not [what for what in owed if "final" in what]
+    unsettled = {row["participant"] for row in past.told["reports"] if row["state"] in ("late", "disputed")}
+    monthly = [what for what in owed if what.startswith("monthly")]
+    assert sorted(monthly[0].partition("(")[2].rstrip(")").split(", ")) == sorted(unsettled)
+
+
 def test_running_jobs_are_launched_once_on_a_ready_cluster(past: Past) -> None:
     assert live_jobs.wish(past.told, past.who) > 0
     with acting_for(past.who.tenants["asterlune"]):

@@ -112,7 +112,7 @@ def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
 
 
 def load_reports(past: Past) -> int:
-    """As they stood on the day of which the file tells: when each got there it does not say."""
+    """They are owed from the cycle's first day; one that nobody calls late was handed in by its own."""
     count = 0
     for participant in past.told["participants"]:
         participation = past.who.participations[participant["slug"]]
@@ -137,12 +137,15 @@ def _report(past: Past, row: Row) -> None:
     )
     name, due = row["kind"].replace("_", " "), report.due_on.isoformat()
     told = imported(report=name, period=report.period, due=due)
-    timeline.record(states.REPORT_DUE, about=report, by=past.who.manager.actor, at=past.as_of, **told)
+    begins = past.noon(past.cycle_row["starts_on"])
+    timeline.record(states.REPORT_DUE, about=report, by=past.who.manager.actor, at=begins, **told)
+    handed_in = min(past.noon(row["due_on"]), past.as_of)
     business = past.actor(past.participant(row["participant"])["team"]["contacts"]["business"])
     for state in REPORT_WAYS[row["state"]]:
         # The programme writes a report; the participant says whether it is right.
         by = business if state in ("accepted", "disputed") else past.who.manager.actor
-        move(report, state, by=by, at=past.as_of, why="", **told)
+        at = past.as_of if state in ("draft", "late") else handed_in
+        move(report, state, by=by, at=at, why="", **told)
 
 
 def load_articles(past: Past) -> int:

@@ -38,7 +38,11 @@ class Past:
         return next(row for row in self.told["participants"] if row["slug"] == slug)
 
     def running_cycle(self) -> Cycle:
-        return self.who.cycles[next(row["code"] for row in self.told["cycles"] if row["state"] == "running")]
+        return self.who.cycles[self.cycle_row["code"]]
+
+    @property
+    def cycle_row(self) -> Row:
+        return next(row for row in self.told["cycles"] if row["state"] == "running")
 
     @property
     def office(self) -> Tenant:
