@@ -42,6 +42,12 @@ class Cloud:
         """The calls that it answered, oldest first."""
         return list(_json(f"{self.url}/_sandbox/journal?{urlencode(filters)}")["calls"])
 
+    def slow_calls_left(self) -> int:
+        """How many more calls will be slow; one less means that one has just begun."""
+        return sum(
+            fault["times"] for fault in _json(f"{self.url}/_sandbox/faults")["faults"] if fault["fault"] == "slow"
+        )
+
     def post(self, what: str, wish: Any) -> Row:
         return dict(_json(f"{self.url}/_sandbox/{what}", data=json.dumps(wish).encode()))
 

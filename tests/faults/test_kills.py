@@ -33,6 +33,7 @@ CLUSTERS = {
     if cluster["orchestrator"].startswith("hyperpod") or cluster["name"] in PROGRAM_MADE
 }
 CREATES = ("CreateStack", "CreateCluster")
+CALL = 6.0  # seconds that a call takes which creates something
 WORKERS = ("worker-engine", "worker-slow")
 
 
@@ -55,11 +56,11 @@ def _signal(pid: int, what: int) -> bool:
 class Reaper:
     """Kills one thing at a time; says what and when, so that a failure can be read."""
 
-    def __init__(self, tree: RunningTree, chance: random.Random) -> None:
-        self.tree, self.chance, self.done = tree, chance, Counter[str]()
+    def __init__(self, tree: RunningTree, cloud: Cloud, chance: random.Random) -> None:
+        self.tree, self.cloud, self.chance, self.done = tree, cloud, chance, Counter[str]()
         self.ways: dict[str, Callable[[], None]] = {
-            "worker": lambda: self._kill(chance.choice(WORKERS)),
-            "pool child": lambda: _until("a pool child", self._kill_a_child),
+            "worker": self._kill_a_worker,
+            "pool child": self._kill_a_child,
             "beat": lambda: self._kill("beat"),
             "broker flushed": lambda: _until("the broker", self._flush),
             "broker stopped": lambda: self._kill("valkey"),
@@ -80,7 +81,22 @@ class Reaper:
     def _kill(self, name: str) -> None:
         _until(name, lambda: _signal(self.tree.pid(name), signal.SIGKILL))
 
-    def _kill_a_child(self) -> bool:
+    def _kill_a_worker(self) -> None:
+        self._while_something_is_created()
+        self._kill(self.chance.choice(WORKERS))
+
+    def _kill_a_child(self) -> None:
+        self._while_something_is_created()
+        _until("a pool child", self._killed_a_child)
+
+    def _while_something_is_created(self) -> None:
+        """A random moment of a call that creates, if one begins soon: between a call and its answer is the worst one."""
+        before, end = self.cloud.slow_calls_left(), time.monotonic() + CALL
+        while time.monotonic() < end and self.cloud.slow_calls_left() == before:
+            time.sleep(0.1)
+        time.sleep(self.chance.uniform(0, CALL * 0.8))
+
+    def _killed_a_child(self) -> bool:
         pid = self.tree.pid("worker-engine")
         children = Path(f"/proc/{pid}/task/{pid}/children")
         pids = [int(word) for word in children.read_text().split()] if children.exists() else []
@@ -116,10 +132,12 @@ def test_whatever_dies_during_a_launch_nothing_is_made_twice_and_all_is_ready(tr
     seed = int(os.environ.get("COHORT_SEED") or random.randrange(10**6))
     print(f"COHORT_SEED={seed}")
     # Death between a call and its answer is what matters most, so what creates takes its time.
-    Cloud(tree).post("faults", [{"fault": "slow", "operation": name, "seconds": 6, "times": 30} for name in CREATES])
+    Cloud(tree).post(
+        "faults", [{"fault": "slow", "operation": name, "seconds": CALL, "times": 200} for name in CREATES]
+    )
     programme = str(programmes.only(CLUSTERS, tree.var.parent))
     tree.manage("demo", "--file", programme, seconds=180)
-    cloud, reaper = Cloud(tree), Reaper(tree, random.Random(seed))
+    cloud, reaper = Cloud(tree), Reaper(tree, Cloud(tree), random.Random(seed))
     reaper.run()
     still_at_it = "ready" not in tree.manage("shell", "-c", STATES)
     cloud.post("speed", {"speed": 1200})
