@@ -33,7 +33,8 @@ def launch_board(request: HttpRequest) -> HttpResponse:
     """Planned against in service on a day: all that one may see, from history."""
     now = timezone.now()
     found = board.days(now)
-    day = chosen_day(request.GET.get("day", ""), now.astimezone(board.programme_zone()).date())
+    zone = board.programme_zone()
+    day = chosen_day(request.GET.get("day", ""), now.astimezone(zone).date())
     shown = board.board(day, now)
     launches = list(Launch.objects.filter(day=day).order_by("name")) if request.internal else []
     context = {
@@ -41,7 +42,7 @@ def launch_board(request: HttpRequest) -> HttpResponse:
         "days": found,
         "day": day,
         "chart": drawn(shown, now),
-        "zone": str(board.programme_zone()),
+        "zone": str(zone),
         "launches": launches,
         "office": Tenant.objects.filter(is_office=True).first(),
         "may_plan": request.role in roles.REVIEW,
