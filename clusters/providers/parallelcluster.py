@@ -6,7 +6,7 @@
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -62,14 +62,7 @@ class ParallelCluster:
         """First without doing anything, so that its own validators speak; then for real."""
         programs.could_begin()
         self._upload(account, part)
-        try:
-            return self._create(account, part)
-        except ProviderError as error:
-            if error.kind != "expired":
-                raise
-        # Such a call was refused before anything was done.
-        aws.forget(account)
-        return self._create(account, part)
+        return self._with_fresh_keys(account, lambda: self._create(account, part))
 
     def _create(self, account: Account, part: Part) -> str:
         files, words = _configuration(part), ("create-cluster", *_named(account, part), "--cluster-configuration", FILE)
@@ -84,15 +77,33 @@ class ParallelCluster:
     def update(self, account: Account, part: Part) -> None:
         programs.could_begin()
         self._upload(account, part)
+        self._with_fresh_keys(account, lambda: self._update(account, part))
+
+    def _update(self, account: Account, part: Part) -> str:
         words = ("update-cluster", *_named(account, part), "--cluster-configuration", FILE)
         changed = self._run(account, words, _configuration(part))
         if changed.code and "no changes found" not in _message(changed).lower():
             raise _error(changed)
+        return ""
 
     def delete(self, account: Account, part: Part) -> None:
+        self._with_fresh_keys(account, lambda: self._delete(account, part))
+
+    def _delete(self, account: Account, part: Part) -> str:
         gone = self._run(account, ("delete-cluster", *_named(account, part)), {})
         if gone.code and "does not exist" not in _message(gone):
             raise _error(gone)
+        return ""
+
+    def _with_fresh_keys(self, account: Account, act: Callable[[], str]) -> str:
+        """Once more with new ones when they were over: such a call was refused before anything was done."""
+        try:
+            return act()
+        except ProviderError as error:
+            if error.kind != "expired":
+                raise
+        aws.forget(account)
+        return act()
 
     def _run(self, account: Account, words: tuple[str, ...], files: Mapping[str, str]) -> Ran:
         ran = programs.run(words, files=files, environment=aws.environment(account), keep=self.keep)
