@@ -18,6 +18,7 @@ from support.states import ENDED
 from support.writing import moment
 from tenants.history import timeline
 from tenants.history.models import Entry
+from tenants.models import Participation
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 
@@ -30,24 +31,19 @@ def in_order(items: Iterable[ReviewItem]) -> list[ReviewItem]:
 
 
 def late_cases(review: Review) -> list[Case]:
-    """Open cases that were opened after the cut-off and that nobody put on the agenda yet."""
+    """Open cases that are not on the agenda: opened, reopened or told only after the freeze; they count next time."""
     with reading_everyone():
         listed = ReviewItem.objects.filter(review_id=review.pk).values("case_id")
-        rows = Case.objects.filter(opened_at__gt=review.cutoff_at).exclude(state__in=ENDED).exclude(pk__in=listed)
+        ours = Participation.objects.filter(cycle=review.cycle_id).values("tenant_id")
+        rows = Case.objects.filter(tenant__in=ours).exclude(state__in=ENDED).exclude(pk__in=listed)
         return list(rows.select_related("tenant").order_by("opened_at", "id")[:100])
 
 
 def add_late_item(*, review: Review, case: Case, by: str) -> ReviewItem:
-    """Put a case on the agenda that was opened after the cut-off; it is counted next week."""
+    """Put an open case on the agenda that the freeze did not know of; it is counted next week."""
     with acting_for(case.tenant_id, staff=True):
         review = hold_open(review.pk)
         case.refresh_from_db()
-        if case.opened_at <= review.cutoff_at:
-            raise Refused(
-                "not_late",
-                _("%(number)s was opened before the cut-off; it is on the agenda or was ended by then.")
-                % {"number": case.number},
-            )
         if case.state in ENDED:
             raise Refused(
                 "case_ended", _("%(number)s is resolved. Reopen it first.") % {"number": case.number}, state=case.state

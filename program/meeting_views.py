@@ -260,13 +260,13 @@ later = _chair("later", _later, gettext_lazy("Moved down."))
 @allow(roles.REVIEW)
 @require_POST
 def late(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Put a case on the agenda that was opened after the cut-off."""
+    """Put an open case on the agenda that the freeze did not know of."""
     _at_the_office(request)
     row = found_review(pk)
     chosen = request.POST.get("case", "")
     case = next((case for case in meeting_stops.late_cases(row) if str(case.pk) == chosen), None)
     if case is None:
-        refused = Refused("not_late", _("Choose a case that was opened after the cut-off."), status=422)
+        refused = Refused("not_late", _("Choose an open case that is not on the agenda."), status=422)
     else:
         added, refused = attempt(reviews.add_late_item, review=row, case=case, by=request.actor)
     if refused is not None:

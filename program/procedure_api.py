@@ -263,7 +263,7 @@ def launch(request: Request) -> Response:
 @endpoint("POST")
 @repeatable(required=False)
 def late(request: Request, pk: UUID) -> Response:
-    """Put a case on the agenda that was opened after the cut-off; it is counted in the next review."""
+    """Put an open case on the agenda that the freeze did not know of; it is counted in the next review."""
     sent = asked(shapes.LateAsked, request)
     if not request.tenant.is_office:
         raise Http404

@@ -101,13 +101,16 @@ def test_what_was_opened_after_the_cutoff_joins_the_agenda_and_is_counted_next_t
     with acting_for(world.office, staff=True):
         review.refresh_from_db()
     assert (review.open_now, review.opened) == (1, 1)
-    for case in (late, old):
+    ended = opened(world.hoshi, ago(hours=1))
+    with acting_for(world.hoshi, staff=True):
+        actions.resolve_case(case=ended, cause="software", by="engine")
+    for case, code in ((late, "on_agenda"), (old, "on_agenda"), (ended, "case_ended")):
         with pytest.raises(Refused) as refused:
             reviews.add_late_item(review=review, case=case, by=chair.actor)
-        assert refused.value.code in ("on_agenda", "not_late")
+        assert refused.value.code == code
     second = frozen(ago(minutes=1))
-    assert (second.open_before, second.opened, second.carried) == (1, 1, 1)
-    assert {one.case: one.times_on_agenda for one in queries.review_items(second)} == {old: 2, late: 2}
+    assert (second.open_before, second.opened, second.resolved, second.carried) == (1, 2, 0, 1)
+    assert {one.case: one.times_on_agenda for one in queries.review_items(second)} == {old: 2, late: 2, ended: 1}
 
 
 def test_the_third_time_asks_why_and_the_fourth_proposes_an_escalation(world, opened, frozen, chair, client):
