@@ -253,7 +253,9 @@ def _reports(window: Window) -> list[dict[str, Any]]:
     # An agreed report is owed no more; when it was agreed is in the history, and not in the row.
     agreed = Entry.objects.filter(window.until(), kind="report.accepted", tenant__in=list(window.slugs))
     rows = Report.objects.filter(tenant__in=list(window.slugs), due_on__lte=far, created_at__lte=window.frozen_at)
-    rows = rows.exclude(pk__in=list(agreed.values_list("subject_id", flat=True))).order_by("due_on", "kind", "tenant__slug")
+    rows = rows.exclude(pk__in=list(agreed.values_list("subject_id", flat=True))).order_by(
+        "due_on", "kind", "tenant__slug"
+    )
     owed: dict[tuple[str, str, str], list[str]] = {}
     for kind, period, due, tenant in rows.values_list("kind", "period", "due_on", "tenant_id")[:MOST]:
         owed.setdefault((kind, period, due.isoformat()), []).append(window.slugs[tenant])

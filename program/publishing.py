@@ -132,9 +132,7 @@ def _refuse_others_names(minutes: Minutes, text: str, before: str = "") -> None:
             )
 
 
-def lock(
-    *, review: Review, by: str, version: int | None = None, at: datetime | None = None, **facts: Any
-) -> Review:
+def lock(*, review: Review, by: str, version: int | None = None, at: datetime | None = None, **facts: Any) -> Review:
     """End a published review for good: from now on its minutes only get addenda."""
     with acting_for(review.tenant_id, staff=True):
         hold(review, version)

@@ -37,7 +37,11 @@ urlpatterns = [
     path("t/<slug:tenant>/reviews/<uuid:pk>/meeting/", meeting_views.meeting, name="meeting"),
     path("t/<slug:tenant>/reviews/<uuid:pk>/late/", meeting_views.late, name="meeting_late"),
     path("t/<slug:tenant>/reviews/<uuid:pk>/items/<uuid:item>/block/", meeting_views.block, name="meeting_block"),
-    path("t/<slug:tenant>/reviews/<uuid:pk>/items/<uuid:item>/follow-up/", meeting_views.follow_up, name="meeting_follow_up"),
+    path(
+        "t/<slug:tenant>/reviews/<uuid:pk>/items/<uuid:item>/follow-up/",
+        meeting_views.follow_up,
+        name="meeting_follow_up",
+    ),
     path("t/<slug:tenant>/reviews/<uuid:pk>/items/<uuid:item>/earlier/", meeting_views.earlier, name="meeting_earlier"),
     path("t/<slug:tenant>/reviews/<uuid:pk>/items/<uuid:item>/later/", meeting_views.later, name="meeting_later"),
     *(
