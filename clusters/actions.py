@@ -39,7 +39,9 @@ def add_account(*, tenant: Tenant, account_id: str, name: str, regions: list[str
     """Add a participant's cloud account. The external id is ours and random, so that nobody can borrow our trust."""
     if not re.fullmatch(r"[0-9]{12}", account_id):
         raise Refused(
-            "account_id", _("'%(id)s' is not an account id: it has exactly 12 digits.") % {"id": account_id[:40]}, status=422
+            "account_id",
+            _("'%(id)s' is not an account id: it has exactly 12 digits.") % {"id": account_id[:40]},
+            status=422,
         )
     try:
         with transaction.atomic():
@@ -84,14 +86,22 @@ def request_cluster(
     if wish.storage.bucket:
         Bucket.objects.create(tenant_id=cluster.tenant_id, cluster=cluster, name=wish.storage.bucket)
     timeline.record(
-        states.CLUSTER_WISHED, about=cluster, by=by, on_behalf_of=on_behalf_of, name=name, summary=summary(wish), revision=1
+        states.CLUSTER_WISHED,
+        about=cluster,
+        by=by,
+        on_behalf_of=on_behalf_of,
+        name=name,
+        summary=summary(wish),
+        revision=1,
     )
     if cluster.accelerated_wanted <= _free_of_approval():
         _approved(cluster, by="engine")
     return cluster
 
 
-def _new_cluster(participation: Participation, account: CloudAccount, name: str, wish: Configuration, by: str) -> Cluster:
+def _new_cluster(
+    participation: Participation, account: CloudAccount, name: str, wish: Configuration, by: str
+) -> Cluster:
     known = facts.load()
     counts = wish.counts()
     accelerators = {kind: instance.accelerators for kind in counts if (instance := known.instance(kind))}
@@ -116,7 +126,9 @@ def _new_cluster(participation: Participation, account: CloudAccount, name: str,
                 requested_by=by,
             )
     except IntegrityError:
-        raise Refused("name_taken", _("You already have a cluster named '%(name)s'; choose another name.") % {"name": name}) from None
+        raise Refused(
+            "name_taken", _("You already have a cluster named '%(name)s'; choose another name.") % {"name": name}
+        ) from None
 
 
 def _free_of_approval() -> int:
@@ -134,9 +146,13 @@ def approve_cluster(*, cluster: Cluster, person: Person, by: str, version: int |
     """Approve what somebody else asked for."""
     cluster = _newest(cluster, version)
     if _asked_for(cluster, person):
-        raise Refused("own_request", _("You asked for this cluster yourself; somebody else has to approve it."), status=403)
+        raise Refused(
+            "own_request", _("You asked for this cluster yourself; somebody else has to approve it."), status=403
+        )
     if cluster.state != "requested":
-        raise Refused("not_waiting", _("This cluster is not waiting for an approval; it is %(state)s.") % {"state": cluster.state})
+        raise Refused(
+            "not_waiting", _("This cluster is not waiting for an approval; it is %(state)s.") % {"state": cluster.state}
+        )
     _approved(cluster, by=by)
 
 
@@ -160,7 +176,9 @@ def retire_cluster(*, cluster: Cluster, by: str, why: str, version: int | None =
     running = Job.objects.filter(cluster=cluster, state__in=states.JOB_LIVE, purpose=Job.Purpose.TRAINING).count()
     if running:
         sentence = ngettext(
-            "%(n)s job is still running on it. Cancel it first.", "%(n)s jobs are still running on it. Cancel them first.", running
+            "%(n)s job is still running on it. Cancel it first.",
+            "%(n)s jobs are still running on it. Cancel them first.",
+            running,
         )
         raise Refused("jobs_running", sentence % {"n": running}, jobs=running)
     Cluster.objects.filter(pk=cluster.pk).update(wanted=False, generation=F("generation") + 1, version=F("version") + 1)
@@ -175,8 +193,12 @@ def retry_cluster(*, cluster: Cluster, by: str, why: str = "", version: int | No
     """Try again: a new generation of the same wish."""
     cluster = _newest(cluster, version)
     if cluster.state in ("requested", "deleted"):
-        raise Refused("nothing_to_retry", _("There is nothing to try again while it is %(state)s.") % {"state": cluster.state})
-    Cluster.objects.filter(pk=cluster.pk).update(generation=F("generation") + 1, needs_person="", version=F("version") + 1)
+        raise Refused(
+            "nothing_to_retry", _("There is nothing to try again while it is %(state)s.") % {"state": cluster.state}
+        )
+    Cluster.objects.filter(pk=cluster.pk).update(
+        generation=F("generation") + 1, needs_person="", version=F("version") + 1
+    )
     ExternalObject.objects.filter(cluster=cluster).update(refused_since=None)
     timeline.record(states.CLUSTER_RETRIED, about=cluster, by=by, name=cluster.name, why=why)
     wish_for(cluster)
@@ -191,7 +213,9 @@ def _newest(cluster: Cluster, version: int | None) -> Cluster:
     """The locked row. Raises Stale when the form was made for an older one."""
     locked = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=cluster.pk)
     if version is not None and locked.version != version:
-        raise Stale("stale", _("This cluster was changed meanwhile. Look at it again, and repeat."), version=locked.version)
+        raise Stale(
+            "stale", _("This cluster was changed meanwhile. Look at it again, and repeat."), version=locked.version
+        )
     return locked
 
 
@@ -243,35 +267,71 @@ def _checked_job(
 ) -> str:
     """The partition it goes to. Raises Refused with a sentence for whatever does not fit."""
     if cluster.orchestrator not in states.TAKES_JOBS:
-        raise Refused("no_launcher", _("Jobs can be launched on Slurm clusters; this one runs %(what)s.") % {"what": cluster.orchestrator})
+        raise Refused(
+            "no_launcher",
+            _("Jobs can be launched on Slurm clusters; this one runs %(what)s.") % {"what": cluster.orchestrator},
+        )
     if not cluster.wanted:
-        raise Refused("not_ready", _("The cluster %(name)s is being deleted; no job can be launched on it.") % {"name": cluster.name})
+        raise Refused(
+            "not_ready",
+            _("The cluster %(name)s is being deleted; no job can be launched on it.") % {"name": cluster.name},
+        )
     if cluster.state not in ("ready", "degraded", "updating"):
-        raise Refused("not_ready", _("The cluster %(name)s is %(state)s; jobs can be launched when it is ready.") % {"name": cluster.name, "state": cluster.state})
+        raise Refused(
+            "not_ready",
+            _("The cluster %(name)s is %(state)s; jobs can be launched when it is ready.")
+            % {"name": cluster.name, "state": cluster.state},
+        )
     if not name.strip() or len(name) > 120 or not name.isprintable():
         raise Refused("job_name", _("A job's name has 1 to 120 printable characters."), status=422, field="name")
     if not script.startswith("#!"):
-        raise Refused("job_script", _("A script begins with '#!', for instance '#!/bin/bash'."), status=422, field="script")
+        raise Refused(
+            "job_script", _("A script begins with '#!', for instance '#!/bin/bash'."), status=422, field="script"
+        )
     if len(script) > LARGEST_SCRIPT or "\x00" in script:
-        raise Refused("job_script", _("A script has at most %(most)s characters, none of them NUL.") % {"most": LARGEST_SCRIPT}, status=422, field="script")
+        raise Refused(
+            "job_script",
+            _("A script has at most %(most)s characters, none of them NUL.") % {"most": LARGEST_SCRIPT},
+            status=422,
+            field="script",
+        )
     if minutes is not None and not 1 <= minutes <= LONGEST_MINUTES:
-        raise Refused("job_minutes", _("The time limit is 1 to %(most)s minutes; you sent %(asked)s.") % {"most": LONGEST_MINUTES, "asked": minutes}, status=422, field="time_limit_minutes")
+        raise Refused(
+            "job_minutes",
+            _("The time limit is 1 to %(most)s minutes; you sent %(asked)s.")
+            % {"most": LONGEST_MINUTES, "asked": minutes},
+            status=422,
+            field="time_limit_minutes",
+        )
     for key, value in environment.items():
         if not ENVIRONMENT_NAME.fullmatch(key) or not isinstance(value, str) or "\x00" in value or "\n" in value:
-            raise Refused("job_environment", _("'%(key)s' is no name of an environment variable, or its value is not one line of text.") % {"key": key[:60]}, status=422, field="environment")
+            raise Refused(
+                "job_environment",
+                _("'%(key)s' is no name of an environment variable, or its value is not one line of text.")
+                % {"key": key[:60]},
+                status=422,
+                field="environment",
+            )
     return _partition(nodes, partition, [group for group, _ in groups])
 
 
 def _partition(nodes: int, partition: str, seats: list[str]) -> str:
     known = sorted(set(seats))
     if partition and partition not in known:
-        raise Refused("job_partition", _("There is no partition '%(asked)s'; there are: %(known)s.") % {"asked": partition[:63], "known": ", ".join(known)}, status=422, field="partition")
+        raise Refused(
+            "job_partition",
+            _("There is no partition '%(asked)s'; there are: %(known)s.")
+            % {"asked": partition[:63], "known": ", ".join(known)},
+            status=422,
+            field="partition",
+        )
     chosen = partition or max(known, key=seats.count, default="")
     most = seats.count(chosen)
     if not 1 <= nodes <= most:
         raise Refused(
             "job_nodes",
-            _("You asked for %(asked)s nodes; the partition %(partition)s has %(most)s.") % {"asked": nodes, "partition": chosen, "most": most},
+            _("You asked for %(asked)s nodes; the partition %(partition)s has %(most)s.")
+            % {"asked": nodes, "partition": chosen, "most": most},
             status=422,
             field="nodes",
             asked=nodes,

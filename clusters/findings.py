@@ -177,7 +177,9 @@ SENTENCES: Mapping[str, str] = {
     "vcpu_quota_unknown": gettext_noop(
         "You asked for %(asked)s %(unit)s; how many the quota “%(quota)s” allows in %(region)s is not known yet."
     ),
-    "reservation": gettext_noop("The reservation %(reservation)s covers the %(asked)s %(type)s of the group %(group)s."),
+    "reservation": gettext_noop(
+        "The reservation %(reservation)s covers the %(asked)s %(type)s of the group %(group)s."
+    ),
     "reservation_missing": gettext_noop("The reservation %(reservation)s is not known in this account and Region."),
     "reservation_kind": gettext_noop(
         "The reservation %(reservation)s is %(allowed)s capacity; the group %(group)s asks for %(asked)s."
@@ -194,7 +196,9 @@ SENTENCES: Mapping[str, str] = {
     "reservation_state": gettext_noop("The reservation %(reservation)s is %(asked)s."),
     "reservation_over": gettext_noop("The reservation %(reservation)s ended on %(allowed)s."),
     "reservation_ends_soon": gettext_noop("The reservation %(reservation)s ends on %(allowed)s."),
-    "reservation_not_begun": gettext_noop("The reservation %(reservation)s begins on %(allowed)s; its nodes come then."),
+    "reservation_not_begun": gettext_noop(
+        "The reservation %(reservation)s begins on %(allowed)s; its nodes come then."
+    ),
     "reservation_absent": gettext_noop(
         "The group %(group)s asks for %(asked)s %(type)s without a reservation, so AWS may be short of them."
     ),
@@ -280,7 +284,9 @@ ADVICE: Mapping[str, str] = {
     "reservation_state": gettext_noop("Choose a reservation that is scheduled or active."),
     "reservation_over": gettext_noop("Choose another reservation, or let %(who)s extend it."),
     "reservation_ends_soon": gettext_noop("Let %(who)s extend it in time."),
-    "reservation_not_begun": gettext_noop("Request the cluster again when it has begun, or choose another reservation."),
+    "reservation_not_begun": gettext_noop(
+        "Request the cluster again when it has begun, or choose another reservation."
+    ),
     "reservation_absent": gettext_noop("Name a reservation, or let %(who)s make one."),
     "placement_and_reservation": gettext_noop("Leave out the placement group."),
     "block_unnamed": gettext_noop("Name the Capacity Block's reservation."),

@@ -163,7 +163,9 @@ def cluster_counts() -> dict[str, int]:
 
 
 def node_counts(row: Cluster) -> dict[str, int]:
-    return {state["state"]: state["n"] for state in Node.objects.filter(cluster=row).values("state").annotate(n=Count("id"))}
+    return {
+        state["state"]: state["n"] for state in Node.objects.filter(cluster=row).values("state").annotate(n=Count("id"))
+    }
 
 
 def waiting_for_approval() -> QuerySet[Cluster, dict[str, Any]]:

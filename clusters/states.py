@@ -43,7 +43,17 @@ NODE: Moves = {
 }
 
 JOB: Moves = {
-    "requested": {"submitted", "queued", "starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
+    "requested": {
+        "submitted",
+        "queued",
+        "starting",
+        "running",
+        "recovering",
+        "succeeded",
+        "failed",
+        "cancelled",
+        "timed_out",
+    },
     "submitted": {"queued", "starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
     "queued": {"starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
     "starting": {"queued", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"},
@@ -67,19 +77,33 @@ QUOTA_REQUEST: Moves = {
 CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
 CLUSTER_RETIRED = kind("cluster.retired", _("{actor} asked to delete the cluster {name}: {why}"), icon="trash")
 CLUSTER_RETRIED = kind("cluster.retried", _("{actor} asked to try the cluster {name} again: {why}"), icon="refresh")
-CLUSTER_UNKNOWN = kind("cluster.contact_lost", _("Contact with the account of {name} was lost: {why}"), icon="plug-connected-x")
+CLUSTER_UNKNOWN = kind(
+    "cluster.contact_lost", _("Contact with the account of {name} was lost: {why}"), icon="plug-connected-x"
+)
 CLUSTER_KNOWN = kind("cluster.contact_back", _("Contact with the account of {name} is back"), icon="plug-connected")
 kind("cluster.approved", _("{actor} approved the cluster {name}"), icon="check")
 kind("cluster.creating", _("The cluster {name} is being created"), icon="server")
 kind("cluster.ready", _("The cluster {name} is ready: {nodes} nodes running"), icon="circle-check")
 kind("cluster.updating", _("The cluster {name} is being updated"), icon="server")
-kind("cluster.degraded", _("The cluster {name} is degraded: {why}"), icon="alert-triangle", severity="high", reacts=["triage"])
-kind("cluster.failed", _("The cluster {name} failed: {why}"), icon="alert-triangle", severity="urgent", reacts=["triage"])
+kind(
+    "cluster.degraded",
+    _("The cluster {name} is degraded: {why}"),
+    icon="alert-triangle",
+    severity="high",
+    reacts=["triage"],
+)
+kind(
+    "cluster.failed", _("The cluster {name} failed: {why}"), icon="alert-triangle", severity="urgent", reacts=["triage"]
+)
 kind("cluster.deleting", _("The cluster {name} is being deleted"), icon="trash")
 kind("cluster.deleted", _("The cluster {name} is deleted"), icon="trash")
 
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
-PROGRAM_RAN = kind("part.program", _("ParallelCluster {verb} for {part} ended after {seconds} s with code {code}: {file}"), icon="server")
+PROGRAM_RAN = kind(
+    "part.program",
+    _("ParallelCluster {verb} for {part} ended after {seconds} s with code {code}: {file}"),
+    icon="server",
+)
 PROOF = kind("cluster.proof", _("Proof of {name}, {result}: {proof}"), icon="shield-check")
 kind("part.intended", _("About to ask for {part} in {region}"), icon="point")
 kind("part.creating", _("Asked for {part} in {region}"), icon="cloud-upload")
@@ -88,7 +112,9 @@ kind("part.updating", _("Asked to change {part}"), icon="cloud-upload")
 kind("part.failed", _("{part} failed: {why}"), icon="alert-triangle")
 kind("part.deleting", _("Asked to delete {part}"), icon="trash")
 kind("part.gone", _("{part} is gone"), icon="trash")
-kind("part.foreign", _("{part} exists but is not ours: {why}"), icon="alert-triangle", severity="high", reacts=["triage"])
+kind(
+    "part.foreign", _("{part} exists but is not ours: {why}"), icon="alert-triangle", severity="high", reacts=["triage"]
+)
 
 kind("node.pending", _("{node} is on its way"), icon="cpu")
 kind("node.checking", _("{node} is being checked"), icon="cpu")
@@ -119,10 +145,16 @@ kind("job.cancelled", _("The job {name} was cancelled"), icon="player-stop")
 kind("job.timed_out", _("The job {name} ran out of time"), icon="clock", severity="normal", reacts=["triage"])
 
 ACCOUNT_ADDED = kind("account.added", _("{actor} added the cloud account {account}"), icon="key")
-ACCOUNT_READ = kind("account.read", _("The quotas of account {account} in {region} were read: {count} changed"), icon="gauge")
-ACCOUNT_DENIED = kind("account.denied", _("Account {account} does not let us in: {why}"), icon="alert-triangle", severity="high")
+ACCOUNT_READ = kind(
+    "account.read", _("The quotas of account {account} in {region} were read: {count} changed"), icon="gauge"
+)
+ACCOUNT_DENIED = kind(
+    "account.denied", _("Account {account} does not let us in: {why}"), icon="alert-triangle", severity="high"
+)
 
-QUOTA_ASKED = kind("quota_request.pending", _("{actor} asked for {instances} × {instance_type} in {region}: {reason}"), icon="gauge")
+QUOTA_ASKED = kind(
+    "quota_request.pending", _("{actor} asked for {instances} × {instance_type} in {region}: {reason}"), icon="gauge"
+)
 kind("quota_request.case_opened", _("The provider opened a case for {number}"), icon="gauge")
 kind("quota_request.approved", _("The provider approved {number}: {value} {unit} in {region}"), icon="gauge")
 kind("quota_request.denied", _("The provider denied {number}: {reason}"), icon="gauge")

@@ -33,7 +33,9 @@ def connect_once(**kwargs: Any) -> None:
     try:
         connection.ensure_connection()
     except ImproperlyConfigured as unfit:
-        raise SystemExit(str(unfit)) from unfit  # of whatever is an Exception, Celery would only write a line to the log
+        raise SystemExit(
+            str(unfit)
+        ) from unfit  # of whatever is an Exception, Celery would only write a line to the log
     # Its children are forked from here and must not share the connection.
     connection.close()
 

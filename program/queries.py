@@ -172,9 +172,7 @@ def _participations() -> QuerySet[Any]:
 
 def _add_leads(tenants: dict[UUID, list[Row]], now: datetime) -> None:
     leads = Assignment.objects.filter(holding(now.date()), duty="lead", tenant__in=list(tenants))
-    for tenant, name, email in leads.values_list(
-        "tenant_id", "person__name", "person__email"
-    ):
+    for tenant, name, email in leads.values_list("tenant_id", "person__name", "person__email"):
         for row in tenants[tenant]:
             row.lead = name or email
 

@@ -27,7 +27,11 @@ def env(name: str, default: str | None = None, *, debug: str | None = None) -> s
     if default is None:
         raise ImproperlyConfigured(
             f"The setting {name} is missing. Set the environment variable {name}, or {name}_FILE to a file that holds it."
-            + ("" if DEBUG else " (In a checkout, commands take their settings from the `make up` that runs there; none does now.)")
+            + (
+                ""
+                if DEBUG
+                else " (In a checkout, commands take their settings from the `make up` that runs there; none does now.)"
+            )
         )
     return default
 

@@ -153,7 +153,9 @@ def _record(request: HttpRequest) -> dict[str, Any]:
         "accounts": list(cluster_queries.accounts()),
         "file_systems": list(FileSystem.objects.select_related("cluster").order_by("cluster__name", "mount")),
         "buckets": list(Bucket.objects.select_related("cluster").order_by("name")),
-        "minutes": list(Minutes.objects.order_by("-cutoff_at").values("pk", "review_number", "cutoff_at")[:MOST_MINUTES]),
+        "minutes": list(
+            Minutes.objects.order_by("-cutoff_at").values("pk", "review_number", "cutoff_at")[:MOST_MINUTES]
+        ),
         "may_edit": edits,
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
     }
@@ -200,9 +202,7 @@ def _in_units(row: dict[str, Any]) -> dict[str, Any]:
 
 def _people(tenant: Tenant) -> dict[str, Any]:
     members = (
-        Membership.objects.filter(holding(), tenant=tenant)
-        .select_related("person")
-        .order_by("role", "person__name")
+        Membership.objects.filter(holding(), tenant=tenant).select_related("person").order_by("role", "person__name")
     )
     team = Assignment.objects.filter(holding(), tenant=tenant).exclude(duty="service").select_related("person")
     order = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}

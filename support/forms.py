@@ -26,9 +26,7 @@ SEVERITY_CHOICES = [(word, SEVERITIES[word]) for word in states.SEVERITIES]
 def owners_of(tenants: Iterable[Tenant]) -> dict[UUID, list[tuple[str, Any]]]:
     """For each tenant who may own its cases, by organisation: the office's people and the participant's own."""
     ids = [tenant.pk for tenant in tenants]
-    seats = Membership.objects.filter(
-        holding(), Q(tenant__is_office=True) | Q(tenant__in=ids), person__is_active=True
-    )
+    seats = Membership.objects.filter(holding(), Q(tenant__is_office=True) | Q(tenant__in=ids), person__is_active=True)
     seats = seats.exclude(role__in=(roles.AUTOMATION, roles.AUDITOR)).select_related("person", "tenant")
     office: dict[str, list[tuple[str, str]]] = {}
     theirs: dict[UUID, dict[str, list[tuple[str, str]]]] = {pk: {} for pk in ids}

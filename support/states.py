@@ -5,7 +5,15 @@ from django.utils.translation import gettext_lazy as _
 from tenants.history.timeline import kind
 from tenants.states import Moves
 
-_WORK = {"in_progress", "waiting_customer", "waiting_provider", "waiting_decision", "scheduled", "mitigated", "resolved"}
+_WORK = {
+    "in_progress",
+    "waiting_customer",
+    "waiting_provider",
+    "waiting_decision",
+    "scheduled",
+    "mitigated",
+    "resolved",
+}
 
 CASE: Moves = {
     "new": {"triaged", *_WORK},
@@ -33,7 +41,9 @@ CASE_TAKEN = kind("case.taken", _("{actor} took the case {number}"), icon="user-
 CASE_GIVEN = kind("case.given", _("{actor} gave the case {number} to somebody else"), icon="user-check")
 CASE_EVIDENCE = kind("case.evidence", _("The case {number} got more evidence: {what}"), icon="paperclip")
 CASE_PLANNED = kind("case.planned", _("{actor} set the next step of {number}: {next_step} (by {due})"), icon="calendar")
-CASE_SEVERITY = kind("case.severity", _("{actor} changed the severity of {number} from {was} to {to}: {why}"), icon="flag")
+CASE_SEVERITY = kind(
+    "case.severity", _("{actor} changed the severity of {number} from {was} to {to}: {why}"), icon="flag"
+)
 CASE_ESCALATED = kind("case.escalated", _("{actor} escalated {number} to {component}: {why}"), icon="arrow-up")
 kind("case.triaged", _("{actor} triaged the case {number}"), icon="lifebuoy")
 kind("case.in_progress", _("The case {number} is being worked on"), icon="lifebuoy")
@@ -45,5 +55,7 @@ kind("case.mitigated", _("{actor} mitigated the case {number}: {why}"), icon="sh
 kind("case.resolved", _("{actor} resolved the case {number}: {cause}"), icon="circle-check")
 kind("case.closed", _("{actor} closed the case {number}"), icon="circle-check")
 
-ARTICLE_WRITTEN = kind("article.written", _("{actor} wrote the article {code}: {title}"), audience="internal", icon="file")
+ARTICLE_WRITTEN = kind(
+    "article.written", _("{actor} wrote the article {code}: {title}"), audience="internal", icon="file"
+)
 CASE_ARTICLE = kind("case.article", _("The article {code} came out of the case {number}: {title}"), icon="file")

@@ -38,7 +38,9 @@ def refuse_what_breaks_a_rule(row: models.Model) -> None:
     except ValidationError as error:
         fields = {"_" if name == NON_FIELD_ERRORS else name: list(texts) for name, texts in error.message_dict.items()}
         name, texts = next(iter(fields.items()))
-        raise Refused("invalid", texts[0] if name == "_" else f"{name}: {texts[0]}", status=422, fields=fields) from None
+        raise Refused(
+            "invalid", texts[0] if name == "_" else f"{name}: {texts[0]}", status=422, fields=fields
+        ) from None
 
 
 def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, on_behalf_of: str = "") -> Any:
@@ -49,10 +51,13 @@ def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, o
     current = type(block).objects.select_for_update().get(pk=block.pk)
     before = {field: getattr(current, field) for field in changes}
     if current.version != version:
-        differing = {field: [plain(before[field]), plain(new)] for field, new in changes.items() if before[field] != new}
+        differing = {
+            field: [plain(before[field]), plain(new)] for field, new in changes.items() if before[field] != new
+        }
         raise Stale(
             "stale",
-            _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.") % {"what": str(current)},
+            _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
+            % {"what": str(current)},
             version=current.version,
             changes=differing,
         )
@@ -88,7 +93,9 @@ def note_interaction(
     *, participation: Participation, medium: str, text: str, audience: str, by: str, at: datetime | None = None
 ) -> Note:
     """Write down a meeting, call or message; the entry says that it happened, the text lies in its own row."""
-    note = Note.objects.create(tenant_id=participation.tenant_id, medium=medium, text=text, audience=audience, author=by)
+    note = Note.objects.create(
+        tenant_id=participation.tenant_id, medium=medium, text=text, audience=audience, author=by
+    )
     timeline.record(
         entries.NOTED, about=participation, by=by, at=at, audience=audience, medium=medium, note=str(note.pk)
     )
@@ -100,7 +107,13 @@ def correct_entry(*, entry: Entry, text: str, by: str) -> Entry:
     tenant = Tenant.objects.get(pk=entry.tenant_id)
     note = Note.objects.create(tenant=tenant, medium="other", text=text, audience=entry.audience, author=by)
     return timeline.record(
-        entries.CORRECTED, about=tenant, by=by, audience=entry.audience, corrects=entry, note=str(note.pk), entry=entry.pk
+        entries.CORRECTED,
+        about=tenant,
+        by=by,
+        audience=entry.audience,
+        corrects=entry,
+        note=str(note.pk),
+        entry=entry.pk,
     )
 
 
@@ -110,7 +123,9 @@ def seat_person(*, person: Person, tenant: Tenant, role: str, by: str, starts_on
         person=person, tenant=tenant, ends_on=None, defaults={"role": role, "team": team, "starts_on": starts_on}
     )
     if not new and seat.role != role:
-        raise Refused("already_seated", _("%(name)s already has the role %(role)s here.") % {"name": person, "role": seat.role})
+        raise Refused(
+            "already_seated", _("%(name)s already has the role %(role)s here.") % {"name": person, "role": seat.role}
+        )
     if new:
         timeline.record(entries.JOINED, about=tenant, by=by, person=str(person), role=role)
     return seat
@@ -129,7 +144,14 @@ def assign(
 
 
 def grant_token(
-    *, person: Person, name: str, by: str, tenant: Tenant | None = None, days: int = 90, scope: str = "write", internal: bool = False
+    *,
+    person: Person,
+    name: str,
+    by: str,
+    tenant: Tenant | None = None,
+    days: int = 90,
+    scope: str = "write",
+    internal: bool = False,
 ) -> str:
     """Issue a token and write into the history that it exists; its text is returned once and kept nowhere.
 
@@ -138,5 +160,7 @@ def grant_token(
     place = tenant or Tenant.objects.get(is_office=True)
     with acting_for(place, staff=True):
         token, text = issue_token(person=person, name=name, tenant=tenant, days=days, scope=scope, internal=internal)
-        timeline.record(entries.TOKEN_ISSUED, about=place, by=by, name=name, token=str(token.pk), until=token.expires_at.isoformat())
+        timeline.record(
+            entries.TOKEN_ISSUED, about=place, by=by, name=name, token=str(token.pk), until=token.expires_at.isoformat()
+        )
     return text

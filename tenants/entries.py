@@ -19,7 +19,12 @@ RESTORED = kind(
     audience="internal",
     icon="refresh",
 )
-WORK_AGAIN = kind("work.again", _("{actor} asked Cohort to try {what} again; it had stopped with: {why}"), audience="internal", icon="refresh")
+WORK_AGAIN = kind(
+    "work.again",
+    _("{actor} asked Cohort to try {what} again; it had stopped with: {why}"),
+    audience="internal",
+    icon="refresh",
+)
 kind("participation.selected", _("Selected for the cycle"), icon="flag")
 kind("participation.onboarding", _("Onboarding began"), icon="flag")
 kind("participation.active", _("The participation is active"), icon="flag")

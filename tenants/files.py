@@ -20,7 +20,8 @@ def attach(*, about: Any, name: str, content: bytes, media_type: str, by: str, a
     if len(content) > LARGEST:
         raise Refused(
             "file_too_large",
-            _("'%(name)s' has %(size)s bytes; %(most)s are allowed.") % {"name": name, "size": len(content), "most": LARGEST},
+            _("'%(name)s' has %(size)s bytes; %(most)s are allowed.")
+            % {"name": name, "size": len(content), "most": LARGEST},
             status=413,
         )
     digest = hashlib.sha256(content).hexdigest()
@@ -48,7 +49,10 @@ def _store(path: str, content: bytes) -> None:
 def handed_out(attachment: Attachment) -> FileResponse:
     """The file as a download; never shown inline, whatever it says it is."""
     response = FileResponse(
-        default_storage.open(attachment.stored_as), as_attachment=True, filename=attachment.name, content_type="application/octet-stream"
+        default_storage.open(attachment.stored_as),
+        as_attachment=True,
+        filename=attachment.name,
+        content_type="application/octet-stream",
     )
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "sandbox; default-src 'none'"

@@ -141,7 +141,9 @@ class CorrectionForm(forms.Form):
 class BlockForm(forms.ModelForm):
     """One block of the record. `version` is the one that was being edited."""
 
-    version = forms.IntegerField(label=gettext_lazy("Version"), widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647)
+    version = forms.IntegerField(
+        label=gettext_lazy("Version"), widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

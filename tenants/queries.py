@@ -152,7 +152,9 @@ def actions_of(found: list[Line]) -> list[Action]:
 
 def _action(group: list[Line]) -> Action:
     # That somebody wrote comes with nearly everything; what came of it says more, and the words belong to that.
-    head = min(group, key=lambda line: (_rank(line.severity), _follows(line.kind), line.kind.endswith(".noted"), line.id))
+    head = min(
+        group, key=lambda line: (_rank(line.severity), _follows(line.kind), line.kind.endswith(".noted"), line.id)
+    )
     more = sorted((line for line in group if line is not head), key=lambda line: line.id)
     written = [line.text for line in group if line.text and line.audience == head.audience]
     text = head.text or next(iter(written), "")
@@ -173,7 +175,11 @@ def actor_names(actors: Iterable[str]) -> dict[str, str]:
     wanted = set(actors)
     people = _ids(wanted, "person")
     tokens = _ids(wanted, "token")
-    names = {f"person:{p.pk}": p.name or p.email or _("a former member") for p in Person.objects.filter(pk__in=people)} if people else {}
+    names = (
+        {f"person:{p.pk}": p.name or p.email or _("a former member") for p in Person.objects.filter(pk__in=people)}
+        if people
+        else {}
+    )
     if tokens:
         rows = ApiToken.objects.filter(pk__in=tokens).select_related("person")
         names |= {f"token:{t.pk}": _("%(token)s of %(person)s") % {"token": t.name, "person": t.person} for t in rows}

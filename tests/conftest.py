@@ -60,7 +60,9 @@ def make_world() -> World:
     hoshi = Tenant.objects.create(slug="hoshi", name="Hoshi Language Works")
     umi = Tenant.objects.create(slug="umi", name="Umi Vision")
     programme = Programme.objects.create(code="NFMP", name="National Foundation Model Programme", timezone="Asia/Tokyo")
-    cycle = Cycle.objects.create(programme=programme, code="C2", name="Cycle 2", state="running", starts_on=date(2025, 1, 6))
+    cycle = Cycle.objects.create(
+        programme=programme, code="C2", name="Cycle 2", state="running", starts_on=date(2025, 1, 6)
+    )
     made = World(office, hoshi, umi, cycle)
     for role in roles.STAFF_ROLES:
         _seat(made, office, role, role)
@@ -69,10 +71,16 @@ def make_world() -> World:
             _seat(made, tenant, role, f"{role}@{tenant.slug}")
         with acting_for(tenant):
             made.participations[tenant.slug] = Participation.objects.create(
-                tenant=tenant, cycle=cycle, code=tenant.slug[:3].upper(), project=f"The model of {tenant.name}", state="active"
+                tenant=tenant,
+                cycle=cycle,
+                code=tenant.slug[:3].upper(),
+                project=f"The model of {tenant.name}",
+                state="active",
             )
     made.people["stranger"] = Person.objects.create(email="stranger@example.org", name="Stranger")
-    Assignment.objects.create(person=made.people["account_team"], tenant=hoshi, duty="account", starts_on=date(2020, 1, 1))
+    Assignment.objects.create(
+        person=made.people["account_team"], tenant=hoshi, duty="account", starts_on=date(2020, 1, 1)
+    )
     return made
 
 

@@ -54,7 +54,9 @@ def _read(row: CloudAccount, region: str) -> tuple[list[dict[str, Any]], dict[st
     quotas = [
         {**quota, "ServiceCode": service}
         for service, words in SERVICES.items()
-        for quota in aws.pages(account, "service-quotas", "ListServiceQuotas", "Quotas", ServiceCode=service, MaxResults=100)
+        for quota in aws.pages(
+            account, "service-quotas", "ListServiceQuotas", "Quotas", ServiceCode=service, MaxResults=100
+        )
         if any(word in quota["QuotaName"] for word in words)
     ]
     plans = aws.pages(account, "sagemaker", "ListTrainingPlans", "TrainingPlanSummaries", MaxResults=100)

@@ -76,7 +76,9 @@ class Known:
 def account_of(row: CloudAccount, region: str) -> Account:
     """How to act in a participant's account; the session's name joins its audit trail with our history."""
     bound = structlog.contextvars.get_contextvars().get("request_id", "")
-    return Account(row.account_id, region, row.role_arn, row.external_id, f"cohort-{bound or settings.INSTALLATION_ID}"[:64])
+    return Account(
+        row.account_id, region, row.role_arn, row.external_id, f"cohort-{bound or settings.INSTALLATION_ID}"[:64]
+    )
 
 
 def read(cluster_id: str) -> Known | None:
@@ -107,7 +109,9 @@ def read(cluster_id: str) -> Known | None:
 
 def smoke_name(cluster: Cluster) -> str:
     """The name of the smoke job of this generation: at most one of each exists."""
-    return names.part_name(settings.INSTALLATION_ID, cluster.pk, f"proof-{cluster.generation}", "smoke", cluster.generation)
+    return names.part_name(
+        settings.INSTALLATION_ID, cluster.pk, f"proof-{cluster.generation}", "smoke", cluster.generation
+    )
 
 
 def intend_parts(known: Known) -> None:

@@ -51,7 +51,11 @@ def _not_listed(job: JobNow, consistency: float) -> Followed:
         return Followed(job.state)
     if not job.external_id:
         # Asked for, never answered, and not there after the window: asking again under the same name is safe.
-        return Followed("cancelled", why="Cancelled before it was submitted.") if job.cancel_wished else Followed(job.state, "submit")
+        return (
+            Followed("cancelled", why="Cancelled before it was submitted.")
+            if job.cancel_wished
+            else Followed(job.state, "submit")
+        )
     if job.cancel_wished:
         return Followed("cancelled", why="The scheduler no longer lists it after the cancel.")
     return Followed("failed", why="The scheduler no longer knows this job; how it ended is not known.")

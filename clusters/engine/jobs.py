@@ -67,7 +67,10 @@ def step(held: due.Held) -> None:
     except ProviderError as error:
         _lost(held, known, error)
         return
-    todo = {job.pk: (job, listed.get(job.engine_name), _followed(known, job, listed.get(job.engine_name))) for job in known.jobs}
+    todo = {
+        job.pk: (job, listed.get(job.engine_name), _followed(known, job, listed.get(job.engine_name)))
+        for job in known.jobs
+    }
     called = _one_call(held, slurm, endpoint, todo)
     tails = _tails(slurm, known, endpoint, todo)
     with acting_for(held.tenant_id, staff=True):
@@ -97,13 +100,17 @@ def _end_with_their_cluster(held: due.Held, known: Known) -> None:
     due.finish(held, again_in=None)
     for row in rows:
         wished = row.cancel_wished_at is not None or not known.cluster.wanted
-        step = Followed("cancelled" if wished else "failed", why="The cluster it ran on is gone; how it ended is not known.")
+        step = Followed(
+            "cancelled" if wished else "failed", why="The cluster it ran on is gone; how it ended is not known."
+        )
         columns = {"reason": step.why, "ended_at": timezone.now(), "unknown_since": None, "unknown_reason": ""}
         move(row, step.state, by=ENGINE, columns=columns, **_told(row, None, step, columns))
 
 
 def _endpoint(access: ClusterAccess) -> Endpoint:
-    return Endpoint(access.url, tuple(access.versions), access.username, base64.b64decode(access.jwt_key), access.log_group)
+    return Endpoint(
+        access.url, tuple(access.versions), access.username, base64.b64decode(access.jwt_key), access.log_group
+    )
 
 
 def _followed(known: Known, job: Job, seen: JobSeen | None) -> Followed:
@@ -188,7 +195,13 @@ def _tails(slurm: Slurm, known: Known, endpoint: Endpoint, todo: dict[Any, Any])
 
 def _unread_evidence(seen: JobSeen | None, step: Followed, tail: str | None) -> bool:
     """A job that has just ended whose log could not be read: its end waits a little, the log is its evidence."""
-    if step.state not in JOB_ENDS or tail is not None or seen is None or seen.started_at is None or seen.ended_at is None:
+    if (
+        step.state not in JOB_ENDS
+        or tail is not None
+        or seen is None
+        or seen.started_at is None
+        or seen.ended_at is None
+    ):
         return False
     return timezone.now() - seen.ended_at < EVIDENCE_PATIENCE
 
@@ -264,7 +277,11 @@ def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: str | None) 
 
 def _told(row: Job, seen: JobSeen | None, step: Followed, columns: dict[str, Any]) -> dict[str, Any]:
     """What the history keeps of a job's step."""
-    told: dict[str, Any] = {"name": row.name, "external_id": columns.get("external_id", row.external_id), "why": step.why}
+    told: dict[str, Any] = {
+        "name": row.name,
+        "external_id": columns.get("external_id", row.external_id),
+        "why": step.why,
+    }
     if seen is not None:
         told |= {"engine_state": seen.engine_state, "exit_code": seen.exit_code, "nodes": list(seen.nodes)[:64]}
     if columns.get("lost_hours") is not None:

@@ -213,7 +213,9 @@ def _conditions(wish: Wish, parts: Sequence[PartNow], found: Plan) -> tuple[Cond
         answers: tuple[Answer, ...] = ("unknown", "unknown", "unknown")
     else:
         complete: Answer = "yes" if parts and all(part.phase == "ready" for part in parts) else "no"
-        healthy: Answer = "yes" if found.state == "ready" else ("no" if found.state in ("degraded", "failed") else "unknown")
+        healthy: Answer = (
+            "yes" if found.state == "ready" else ("no" if found.state in ("degraded", "failed") else "unknown")
+        )
         current: Answer = "yes" if all(part.applied >= wish.generation and not part.behind for part in parts) else "no"
         answers = (complete, healthy, current)
     progressing: Answer = "no" if found.needs_person else "yes"

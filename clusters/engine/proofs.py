@@ -22,7 +22,10 @@ from tenants.work import due
 log = structlog.get_logger(__name__)
 
 Kind = Proof.Kind
-REQUIRED = {"slurm": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM, Kind.SMOKE_JOB), "eks": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM)}
+REQUIRED = {
+    "slurm": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM, Kind.SMOKE_JOB),
+    "eks": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM),
+}
 BROKEN_FILE_SYSTEM = ("FAILED", "MISCONFIGURED", "MISCONFIGURED_UNAVAILABLE")
 SMOKE_MINUTES = 10
 SMOKE_SCRIPT = """#!/bin/bash
@@ -58,7 +61,9 @@ def gather(known: Known, seen: Mapping[str, Seen]) -> Evidence:
         return Evidence(open=cluster.proven < cluster.generation)
     shown = {proof.kind: Result(proof.kind, proof.passed, proof.evidence) for proof in known.proofs}
     endpoint, systems, smoke = None, None, False
-    shown[Kind.NODES_RUNNING] = Result(Kind.NODES_RUNNING, True, f"{cluster.nodes_wanted} of {cluster.nodes_wanted} nodes run.")
+    shown[Kind.NODES_RUNNING] = Result(
+        Kind.NODES_RUNNING, True, f"{cluster.nodes_wanted} of {cluster.nodes_wanted} nodes run."
+    )
     if not _passed(shown, Kind.FILE_SYSTEM):
         systems, found = _file_systems(known, seen)
         if found:
@@ -71,7 +76,9 @@ def gather(known: Known, seen: Mapping[str, Seen]) -> Evidence:
         elif known.smoke_job.state in states.JOB_ENDS:
             shown[Kind.SMOKE_JOB] = _smoke_result(known.smoke_job)
     failed = next((result.evidence for result in shown.values() if not result.passed), "")
-    new = tuple(r for kind, r in shown.items() if not any(p.kind == kind and p.passed == r.passed for p in known.proofs))
+    new = tuple(
+        r for kind, r in shown.items() if not any(p.kind == kind and p.passed == r.passed for p in known.proofs)
+    )
     missing = any(kind not in shown for kind in required)
     return Evidence(missing, failed, new, endpoint, systems, smoke)
 
@@ -116,7 +123,9 @@ def _smoke_result(job: Job) -> Result:
     if job.state == "succeeded":
         return Result(Kind.SMOKE_JOB, True, f"The smoke job {job.external_id} ended well on {job.nodes} nodes.")
     why = job.reason or job.engine_state
-    return Result(Kind.SMOKE_JOB, False, f"The smoke job {job.external_id} ended as {job.engine_state or job.state}: {why}")
+    return Result(
+        Kind.SMOKE_JOB, False, f"The smoke job {job.external_id} ended as {job.engine_state or job.state}: {why}"
+    )
 
 
 def write(cluster: Cluster, evidence: Evidence) -> None:

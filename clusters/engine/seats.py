@@ -73,7 +73,8 @@ def _group(group: str, seats: list[Seat], seen: list[NodeSeen], ending: bool) ->
         rows.append(Seated(group, seat.number, _state(seat, node, ending), node, replaced))
     beyond = max((seat.number for seat in seats), default=0)
     rows += [
-        Seated(group, beyond + index, STATES.get(node.status, "impaired"), node) for index, node in enumerate(arrived, start=1)
+        Seated(group, beyond + index, STATES.get(node.status, "impaired"), node)
+        for index, node in enumerate(arrived, start=1)
     ]
     return rows
 

@@ -102,7 +102,9 @@ def _behind(known: facts.Known, row: ExternalObject, seen: Seen | None) -> bool:
 
 def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence) -> Wish:
     cluster = known.cluster
-    running = [node for seen in looked.seen.values() for node in seen.nodes if seats.STATES.get(node.status) == "running"]
+    running = [
+        node for seen in looked.seen.values() for node in seen.nodes if seats.STATES.get(node.status) == "running"
+    ]
     return Wish(
         state=cluster.state,
         wanted=cluster.wanted,
@@ -143,7 +145,9 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
     with acting_for(held.tenant_id, staff=True):
         # In the order of the actions, things before the row that waits: the other way round each would wait for the other.
         Cluster.objects.filter(pk=known.cluster.pk, first_call_at=None).update(first_call_at=Now())
-        ExternalObject.objects.filter(pk=row.pk).update(last_call=call.verb, last_call_at=Now(), token=part.token, absences=0)
+        ExternalObject.objects.filter(pk=row.pk).update(
+            last_call=call.verb, last_call_at=Now(), token=part.token, absences=0
+        )
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
     before = (row.last_call, row.last_call_at)
@@ -172,7 +176,9 @@ def _write(
     cluster = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=known.cluster.pk)
     verdict = judge(todo, outcome, known, patience_over=_patience_over(known, outcome))
     again = timedelta(seconds=verdict.again)
-    due.finish(held, again_in=None if verdict.state == "deleted" else again, give_back=verdict.throttled or verdict.waits)
+    due.finish(
+        held, again_in=None if verdict.state == "deleted" else again, give_back=verdict.throttled or verdict.waits
+    )
     if verdict.throttled or any(error.kind == "throttled" for error in looked.errors.values()):
         due.cool(held.lane, 20)
     if cluster.generation != known.cluster.generation or cluster.wanted != known.cluster.wanted:

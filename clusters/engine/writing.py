@@ -52,7 +52,9 @@ def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
         columns |= {"last_seen_at": Now(), "external_id": seen.external_id}
     if seen.phase == "ready" and seen.ours:
         columns |= {"outputs": dict(seen.outputs), "existed": True, "refused_since": None}
-        if row.applied < known.cluster.generation and (not row.body_sha256 or row.body_sha256 == known.wished_digest(row.role)):
+        if row.applied < known.cluster.generation and (
+            not row.body_sha256 or row.body_sha256 == known.wished_digest(row.role)
+        ):
             columns |= {"applied": known.cluster.generation, "body_sha256": known.wished_digest(row.role)}
     if seen.events:
         columns["newest_event"] = seen.events[-1].key
@@ -135,7 +137,11 @@ def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: b
 
 
 def _make_seats(cluster: Cluster, known: Known) -> dict[tuple[str, int], Node]:
-    made = [_seat(cluster, known, group.name, number) for group in known.configuration.instance_groups for number in range(1, group.count + 1)]
+    made = [
+        _seat(cluster, known, group.name, number)
+        for group in known.configuration.instance_groups
+        for number in range(1, group.count + 1)
+    ]
     Node.objects.bulk_create(made)
     return {(node.group, node.seat): node for node in made}
 
@@ -195,7 +201,13 @@ def _tell(cluster: Cluster, to: str, moved: list[Node]) -> None:
         for node in moved:
             move(node, to, by=ENGINE, node=node.name, instance=node.instance_id, why=node.reason)
         return
-    move_together(moved, to, by=ENGINE, about=cluster, names=spans([(f"{cluster.name}-{node.group}", node.seat) for node in moved]))
+    move_together(
+        moved,
+        to,
+        by=ENGINE,
+        about=cluster,
+        names=spans([(f"{cluster.name}-{node.group}", node.seat) for node in moved]),
+    )
 
 
 def spans(seats: Iterable[tuple[str, int]]) -> list[str]:

@@ -49,7 +49,9 @@ class ServiceQuota(TenantOwned):
     class Meta(TenantOwned.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
-            models.UniqueConstraint(fields=["tenant", "account", "region", "service", "name"], name="service_quota_once"),
+            models.UniqueConstraint(
+                fields=["tenant", "account", "region", "service", "name"], name="service_quota_once"
+            ),
         ]
 
 

@@ -17,11 +17,15 @@ class CloudAccount(TenantOwned):
     SUBJECT = "account"
 
     account_id = models.CharField(
-        _("account id"), max_length=12, validators=[RegexValidator(r"^\d{12}$", _("An account id has exactly 12 digits."))]
+        _("account id"),
+        max_length=12,
+        validators=[RegexValidator(r"^\d{12}$", _("An account id has exactly 12 digits."))],
     )
     name = models.CharField(_("name"), max_length=80, blank=True)
     role_arn = models.CharField(_("role"), max_length=200)
-    external_id = models.CharField(_("external id"), max_length=64, editable=False)  # ours, random, never chosen by a customer
+    external_id = models.CharField(
+        _("external id"), max_length=64, editable=False
+    )  # ours, random, never chosen by a customer
     regions = ArrayField(models.CharField(max_length=20), default=list)
     last_contact_at = models.DateTimeField(null=True)
     denied_reason = models.TextField(blank=True)
@@ -66,13 +70,17 @@ class Cluster(TenantOwned):
     main_type = models.CharField(max_length=30)  # the accelerated instance type, without `ml.`
     nodes_wanted = models.PositiveIntegerField(default=0)  # all groups
     nodes_running = models.PositiveIntegerField(default=0)
-    accelerated_wanted = models.PositiveIntegerField(default=0)  # instances with accelerators: what quotas and boards count
+    accelerated_wanted = models.PositiveIntegerField(
+        default=0
+    )  # instances with accelerators: what quotas and boards count
     accelerators_wanted = models.PositiveIntegerField(default=0)
     requested_by = models.CharField(max_length=60)
     approved_by = models.CharField(max_length=60, blank=True)
     approved_at = models.DateTimeField(null=True)
     ready_at = models.DateTimeField(null=True)
-    first_call_at = models.DateTimeField(null=True)  # when the first thing was asked of the provider for this generation
+    first_call_at = models.DateTimeField(
+        null=True
+    )  # when the first thing was asked of the provider for this generation
     conditions = models.JSONField(default=list)  # [{type, status, reason, sentence, since}], for display
     version = models.PositiveIntegerField(default=1)
 

@@ -33,7 +33,9 @@ class ExternalObject(TenantOwned):
     last_call = models.CharField(max_length=8, blank=True)
     last_seen_at = models.DateTimeField(null=True)
     absences = models.PositiveSmallIntegerField(default=0)  # looks in a row that found nothing
-    newest_event = models.CharField(max_length=200, blank=True)  # the engine's newest event that is already in the history
+    newest_event = models.CharField(
+        max_length=200, blank=True
+    )  # the engine's newest event that is already in the history
     body_sha256 = models.CharField(max_length=64, blank=True)  # of the request that was accepted last
     existed = models.BooleanField(default=False)  # was seen complete once: never deleted to be made anew
     refused_since = models.DateTimeField(null=True)  # the provider has been short of capacity or quota since then
@@ -41,7 +43,9 @@ class ExternalObject(TenantOwned):
     class Meta(TenantOwned.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
-            models.UniqueConstraint(fields=["tenant", "kind", "account_number", "region", "name"], name="external_name"),
+            models.UniqueConstraint(
+                fields=["tenant", "kind", "account_number", "region", "name"], name="external_name"
+            ),
             models.UniqueConstraint(fields=["tenant", "cluster", "role"], name="external_role"),
             checked("part", states.PART),
         ]

@@ -30,7 +30,19 @@ def main() -> int:
         print("The speed is a positive number.", file=sys.stderr)
         return 2
     # Only now, since it takes seconds; the first line for what its modules register: the calls that they answer.
-    from clusters.sandbox import capacity, cloudformation, eks, fsx, hyperpod, instances, logs, quotas, slurm, sts, training_plans  # noqa: F401
+    from clusters.sandbox import (  # noqa: F401
+        capacity,
+        cloudformation,
+        eks,
+        fsx,
+        hyperpod,
+        instances,
+        logs,
+        quotas,
+        slurm,
+        sts,
+        training_plans,
+    )
     from clusters.sandbox.cloud import Cloud
     from clusters.sandbox.server import Server
 

@@ -63,7 +63,12 @@ def launch_when_ready(held: due.Held) -> None:
         by = _engineer(told, tenant.slug)
         for row in _missing(told, cluster, tenant.slug):
             actions.launch_job(
-                cluster=cluster, name=row["name"], script=SCRIPT, nodes=row["nodes"], by=by, environment={KEY: row["id"]}
+                cluster=cluster,
+                name=row["name"],
+                script=SCRIPT,
+                nodes=row["nodes"],
+                by=by,
+                environment={KEY: row["id"]},
             )
         due.remove(held)
 

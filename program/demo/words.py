@@ -49,7 +49,11 @@ DEGREES = {
 }
 
 # Orchestrators that this version can launch -> the reference architecture that does it.
-ARCHITECTURES = {"hyperpod-slurm": "hyperpod-slurm", "hyperpod-eks": "hyperpod-eks", "parallelcluster": "parallelcluster"}
+ARCHITECTURES = {
+    "hyperpod-slurm": "hyperpod-slurm",
+    "hyperpod-eks": "hyperpod-eks",
+    "parallelcluster": "parallelcluster",
+}
 FILE_SYSTEMS = {"fsx_lustre": "lustre", "fsx_openzfs": "openzfs"}
 
 # How a job of the past ended, and the word of its scheduler.

@@ -40,7 +40,8 @@ class Session(OfficeOwned):
         constraints = [
             models.UniqueConstraint(fields=["cycle", "code"], name="session_code"),
             models.CheckConstraint(
-                condition=models.Q(satisfaction=None) | models.Q(satisfaction__range=(1, 5)), name="session_satisfaction"
+                condition=models.Q(satisfaction=None) | models.Q(satisfaction__range=(1, 5)),
+                name="session_satisfaction",
             ),
         ]
 

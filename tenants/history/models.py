@@ -30,7 +30,9 @@ class Entry(models.Model):
     actor = models.CharField(max_length=60)
     on_behalf_of = models.CharField(max_length=60, blank=True)
     action_id = models.UUIDField()
-    corrects = models.ForeignKey("self", models.PROTECT, null=True, db_index=False, db_constraint=False, related_name="+")
+    corrects = models.ForeignKey(
+        "self", models.PROTECT, null=True, db_index=False, db_constraint=False, related_name="+"
+    )
     facts = models.JSONField(default=dict)
     objects = TenantManager()
 
@@ -43,7 +45,9 @@ class Entry(models.Model):
             BrinIndex(fields=["recorded_at"], name="entry_recorded"),
         ]
         constraints = [
-            models.CheckConstraint(condition=models.Q(audience__in=["shared", "internal"]), name="entry_audience_known"),
+            models.CheckConstraint(
+                condition=models.Q(audience__in=["shared", "internal"]), name="entry_audience_known"
+            ),
         ]
 
 

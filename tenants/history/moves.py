@@ -40,7 +40,9 @@ def move(
         values.setdefault("version", F("version") + 1)
     with transaction.atomic():
         if not type(thing).objects.filter(pk=thing.pk, state=was).update(state=to, **values):
-            raise LostRace("lost_race", _("This %(noun)s is no longer %(was)s.") % {"noun": noun, "was": was}, was=was, to=to)
+            raise LostRace(
+                "lost_race", _("This %(noun)s is no longer %(was)s.") % {"noun": noun, "was": was}, was=was, to=to
+            )
         entry = timeline.record(f"{noun}.{to}", about=thing, by=by, at=at, was=was, **facts)
     thing.state = to
     for column, value in values.items():
@@ -58,7 +60,9 @@ def move_together(things: list[Any], to: str, *, by: str, about: Any, names: lis
         return None
     model, was, noun = type(things[0]), things[0].state, things[0].SUBJECT
     if to not in model.MOVES.get(was, ()):
-        raise IllegalMove("illegal_move", _("A %(noun)s that is %(was)s cannot become %(to)s.") % {"noun": noun, "was": was, "to": to})
+        raise IllegalMove(
+            "illegal_move", _("A %(noun)s that is %(was)s cannot become %(to)s.") % {"noun": noun, "was": was, "to": to}
+        )
     with transaction.atomic():
         moved = model.objects.filter(pk__in=[thing.pk for thing in things], state=was).update(state=to)
         if not moved:

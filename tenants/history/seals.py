@@ -59,7 +59,9 @@ def seal(tenant: Tenant, until: datetime | None = None) -> Seal | None:
     entries, digest, counts = _fold(tenant, last.until if last else BEGINNING, until, previous)
     if not entries:
         return None
-    return Seal.objects.create(tenant=tenant, until=until, entries=entries, counts=counts, digest=digest, previous=previous)
+    return Seal.objects.create(
+        tenant=tenant, until=until, entries=entries, counts=counts, digest=digest, previous=previous
+    )
 
 
 def verify(tenant: Tenant) -> list[Broken]:

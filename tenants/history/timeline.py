@@ -28,12 +28,20 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}
-WORDS = frozenset({"was", "to", "medium", "role", "duty", "cause", "outcome"})  # facts that hold a word of ours, to be translated
+WORDS = frozenset(
+    {"was", "to", "medium", "role", "duty", "cause", "outcome"}
+)  # facts that hold a word of ours, to be translated
 IMPORT = "import"  # the source of what happened before the portal knew: nobody reacts to it any more
 
 
 def kind(
-    name: str, sentence: Any, *, audience: str = "shared", reacts: Iterable[str] = (), icon: str = "point", severity: str = ""
+    name: str,
+    sentence: Any,
+    *,
+    audience: str = "shared",
+    reacts: Iterable[str] = (),
+    icon: str = "point",
+    severity: str = "",
 ) -> str:
     """Declare a kind beside the states it belongs to; `reacts` names the handlers wished for with each entry."""
     KINDS[name] = Kind(name, sentence, audience, tuple(reacts), icon, severity)

@@ -75,7 +75,12 @@ class TrainingModel(RecordBlock):
         if None not in (self.active_params_b, self.total_params_b) and self.active_params_b > self.total_params_b:
             told = {"active": f"{self.active_params_b.normalize():f}", "total": f"{self.total_params_b.normalize():f}"}
             raise ValidationError(
-                {"active_params_b": _("%(active)s billion active parameters are more than the total of %(total)s billion.") % told}
+                {
+                    "active_params_b": _(
+                        "%(active)s billion active parameters are more than the total of %(total)s billion."
+                    )
+                    % told
+                }
             )
 
 
@@ -99,7 +104,9 @@ class FrameworkUse(RecordBlock):
     class Meta(RecordBlock.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
-            models.CheckConstraint(condition=models.Q(zero_stage=None) | models.Q(zero_stage__lte=3), name="zero_stage_0_to_3"),
+            models.CheckConstraint(
+                condition=models.Q(zero_stage=None) | models.Q(zero_stage__lte=3), name="zero_stage_0_to_3"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -107,7 +114,9 @@ class FrameworkUse(RecordBlock):
 
     def clean(self) -> None:
         if self.zero_stage is not None and self.zero_stage > 3:
-            raise ValidationError({"zero_stage": _("The ZeRO stage is 0, 1, 2 or 3; you sent %(stage)s.") % {"stage": self.zero_stage}})
+            raise ValidationError(
+                {"zero_stage": _("The ZeRO stage is 0, 1, 2 or 3; you sent %(stage)s.") % {"stage": self.zero_stage}}
+            )
 
 
 class SoftwareVersion(RecordBlock):

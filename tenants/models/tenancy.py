@@ -33,7 +33,9 @@ class Tenant(models.Model):
 
 def holding(on: Any = None) -> models.Q:
     """Dated rows that hold on a day, first and last day included; without a day, today by the database's clock."""
-    day = on if on is not None else Cast(Now(), models.DateField())  # a moment would be later than the last day's midnight
+    day = (
+        on if on is not None else Cast(Now(), models.DateField())
+    )  # a moment would be later than the last day's midnight
     return models.Q(starts_on__lte=day) & (models.Q(ends_on=None) | models.Q(ends_on__gte=day))
 
 
@@ -53,11 +55,15 @@ class Membership(Dated):
     person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="memberships")
     tenant = models.ForeignKey(Tenant, models.PROTECT, related_name="memberships")
     role = models.CharField(max_length=24, choices=[(name, name) for name in ROLES])
-    team = models.CharField(max_length=40, blank=True, help_text=_("For service engineers: the component they answer for."))
+    team = models.CharField(
+        max_length=40, blank=True, help_text=_("For service engineers: the component they answer for.")
+    )
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["person", "tenant"], condition=models.Q(ends_on=None), name="one_open_seat"),
+            models.UniqueConstraint(
+                fields=["person", "tenant"], condition=models.Q(ends_on=None), name="one_open_seat"
+            ),
             models.CheckConstraint(condition=models.Q(role__in=ROLES), name="membership_role_known"),
             models.CheckConstraint(
                 condition=models.Q(ends_on=None) | models.Q(ends_on__gte=models.F("starts_on")), name="membership_dates"
@@ -118,7 +124,12 @@ class TenantOwned(models.Model):
 def tied(to: str, *, null: bool = False, related_name: str | None = None) -> models.ForeignKey:
     """A key to another tenant table; `tie()` in the migration makes the database hold both rows to one tenant."""
     return models.ForeignKey(
-        to, models.PROTECT, db_constraint=False, null=null, blank=null, **({"related_name": related_name} if related_name else {})
+        to,
+        models.PROTECT,
+        db_constraint=False,
+        null=null,
+        blank=null,
+        **({"related_name": related_name} if related_name else {}),
     )
 
 

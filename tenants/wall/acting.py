@@ -24,7 +24,7 @@ class Scope:
     everyone: bool = False
 
     def put(self) -> None:
-        _put(READER if self.everyone else "none", "{%s}" % ",".join(self.tenants), "on" if self.staff else "")
+        _put(READER if self.everyone else "none", "{" + ",".join(self.tenants) + "}", "on" if self.staff else "")
 
 
 def _put(role: str, tenants: str, staff: str) -> None:

@@ -36,7 +36,9 @@ def shell(request: HttpRequest) -> dict[str, Any]:
 
 def _mine(request: HttpRequest) -> list[Any]:
     if not hasattr(request, "_tenants_of_mine"):
-        rows = Membership.objects.filter(holding(), person=request.person, tenant__is_office=False).select_related("tenant")
+        rows = Membership.objects.filter(holding(), person=request.person, tenant__is_office=False).select_related(
+            "tenant"
+        )
         request._tenants_of_mine = [membership.tenant for membership in rows.order_by("tenant__name")]
     return request._tenants_of_mine
 
@@ -60,7 +62,9 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
             ("status", _("Engine room"), reverse("status"), "pulse"),
         ]
     here = request.resolver_match.url_name if request.resolver_match else ""
-    return [{"label": label, "url": url, "icon": icon, "active": _active(here, name)} for name, label, url, icon in entries]
+    return [
+        {"label": label, "url": url, "icon": icon, "active": _active(here, name)} for name, label, url, icon in entries
+    ]
 
 
 def _active(here: str, name: str) -> str:

@@ -25,9 +25,13 @@ class Due(models.Model):
         constraints = [models.UniqueConstraint(fields=["kind", "ref"], name="one_due_row_each")]
         indexes = [
             models.Index(
-                fields=["due_at"], name="due_free", condition=models.Q(leased_until=None, due_at__isnull=False, stuck="")
+                fields=["due_at"],
+                name="due_free",
+                condition=models.Q(leased_until=None, due_at__isnull=False, stuck=""),
             ),
-            models.Index(fields=["leased_until", "lane"], name="due_held", condition=models.Q(leased_until__isnull=False)),
+            models.Index(
+                fields=["leased_until", "lane"], name="due_held", condition=models.Q(leased_until__isnull=False)
+            ),
         ]
 
 

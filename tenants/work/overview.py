@@ -13,9 +13,7 @@ select kind, count(*),
        count(*) filter (where leased_until > statement_timestamp()),
        count(*) filter (where stuck <> '')
 from tenants_due group by kind order by kind"""
-STUCK = (
-    "select id, kind, ref, tenant_id, lane, attempt, stuck from tenants_due where stuck <> '' order by kind, ref limit %s"
-)
+STUCK = "select id, kind, ref, tenant_id, lane, attempt, stuck from tenants_due where stuck <> '' order by kind, ref limit %s"
 
 
 @dataclass(frozen=True)

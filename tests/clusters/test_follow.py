@@ -15,21 +15,46 @@ def seen(state, **more):
 
 TABLE = {
     "a new job is submitted": (JobNow("requested", absences=1), None, Followed("requested", "submit")),
-    "a submission without an answer is looked for first": (JobNow("requested", absences=1, call_age=5), None, Followed("requested")),
-    "after the window it is asked for again under its name": (
-        JobNow("requested", absences=FORGOTTEN_LOOKS, call_age=301), None, Followed("requested", "submit"),
+    "a submission without an answer is looked for first": (
+        JobNow("requested", absences=1, call_age=5),
+        None,
+        Followed("requested"),
     ),
-    "found after a lost answer it is adopted": (JobNow("requested", call_age=5), seen("queued", reason="Resources"), Followed("queued", why="Resources")),
+    "after the window it is asked for again under its name": (
+        JobNow("requested", absences=FORGOTTEN_LOOKS, call_age=301),
+        None,
+        Followed("requested", "submit"),
+    ),
+    "found after a lost answer it is adopted": (
+        JobNow("requested", call_age=5),
+        seen("queued", reason="Resources"),
+        Followed("queued", why="Resources"),
+    ),
     "running is running": (JobNow("queued", "7"), seen("running"), Followed("running")),
-    "a failure keeps the scheduler's reason": (JobNow("running", "7"), seen("failed", reason="NodeFail"), Followed("failed", why="NodeFail")),
-    "a cancel is asked for while it runs": (JobNow("running", "7", cancel_wished=True), seen("running"), Followed("running", "cancel")),
-    "a cancel just asked for is waited for": (JobNow("running", "7", cancel_wished=True, call_age=5), seen("running"), Followed("running")),
+    "a failure keeps the scheduler's reason": (
+        JobNow("running", "7"),
+        seen("failed", reason="NodeFail"),
+        Followed("failed", why="NodeFail"),
+    ),
+    "a cancel is asked for while it runs": (
+        JobNow("running", "7", cancel_wished=True),
+        seen("running"),
+        Followed("running", "cancel"),
+    ),
+    "a cancel just asked for is waited for": (
+        JobNow("running", "7", cancel_wished=True, call_age=5),
+        seen("running"),
+        Followed("running"),
+    ),
     "a cancel before submission submits nothing": (
-        JobNow("requested", cancel_wished=True), None, Followed("cancelled", why="Cancelled before it was submitted."),
+        JobNow("requested", cancel_wished=True),
+        None,
+        Followed("cancelled", why="Cancelled before it was submitted."),
     ),
     "one look without it means nothing": (JobNow("running", "7", absences=1, call_age=4000), None, Followed("running")),
     "forgotten after the window is said as such": (
-        JobNow("running", "7", absences=FORGOTTEN_LOOKS, call_age=4000), None,
+        JobNow("running", "7", absences=FORGOTTEN_LOOKS, call_age=4000),
+        None,
         Followed("failed", why="The scheduler no longer knows this job; how it ended is not known."),
     ),
     "an end is final": (JobNow("succeeded", "7"), seen("running"), Followed("succeeded")),

@@ -26,92 +26,165 @@ READY = {"proven": 1, "proofs_open": False}
 
 SITUATIONS = {
     "an approved cluster begins with its base stack": (
-        wish("approved", nodes_running=0), [NEVER, NOT_ASKED], "creating", Call("base", "create"),
+        wish("approved", nodes_running=0),
+        [NEVER, NOT_ASKED],
+        "creating",
+        Call("base", "create"),
     ),
     "the second part waits for the first": (
-        wish("creating", nodes_running=0), [part(STACK, phase="busy", state="creating", existed=False), NOT_ASKED], "creating", None,
+        wish("creating", nodes_running=0),
+        [part(STACK, phase="busy", state="creating", existed=False), NOT_ASKED],
+        "creating",
+        None,
     ),
     "a complete base stack leads to the cluster itself": (
-        wish("creating", nodes_running=0), [STACK, NOT_ASKED], "creating", Call("cluster", "create"),
+        wish("creating", nodes_running=0),
+        [STACK, NOT_ASKED],
+        "creating",
+        Call("cluster", "create"),
     ),
     "created is not ready: nodes are still coming": (
-        wish("creating", nodes_running=3), [STACK, HYPERPOD], "creating", None,
+        wish("creating", nodes_running=3),
+        [STACK, HYPERPOD],
+        "creating",
+        None,
     ),
     "all nodes run but nothing is proven": (wish("creating"), [STACK, HYPERPOD], "creating", None),
     "proven is ready": (wish("creating", proofs_open=False), [STACK, HYPERPOD], "ready", None),
     "a proof that failed fails a new cluster": (
-        wish("creating", proof_failed="The smoke job failed."), [STACK, HYPERPOD], "failed", None,
+        wish("creating", proof_failed="The smoke job failed."),
+        [STACK, HYPERPOD],
+        "failed",
+        None,
     ),
     "a node that is missing degrades a proven cluster": (
-        wish("ready", nodes_running=3, **READY), [STACK, HYPERPOD], "degraded", None,
+        wish("ready", nodes_running=3, **READY),
+        [STACK, HYPERPOD],
+        "degraded",
+        None,
     ),
-    "a degraded cluster is ready again when its nodes are": (wish("degraded", **READY), [STACK, HYPERPOD], "ready", None),
+    "a degraded cluster is ready again when its nodes are": (
+        wish("degraded", **READY),
+        [STACK, HYPERPOD],
+        "ready",
+        None,
+    ),
     "a create without an answer is not repeated while absence proves nothing": (
         wish("creating", nodes_running=0),
-        [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=YOUNG, absences=5)], "creating", None,
+        [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=YOUNG, absences=5)],
+        "creating",
+        None,
     ),
     "one look that finds nothing is not enough": (
         wish("creating", nodes_running=0),
-        [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=OLD, absences=1)], "creating", None,
+        [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=OLD, absences=1)],
+        "creating",
+        None,
     ),
     "after the window and a second look it is asked for again": (
         wish("creating", nodes_running=0),
         [STACK, part(NOT_ASKED, state="creating", last_call="create", call_age=OLD, absences=2)],
-        "creating", Call("cluster", "create"),
+        "creating",
+        Call("cluster", "create"),
     ),
     "a vanished cluster is reported and not rebuilt": (
-        wish("ready", nodes_running=0, **READY), [STACK, part(HYPERPOD, phase="absent", absences=2)], "degraded", None,
+        wish("ready", nodes_running=0, **READY),
+        [STACK, part(HYPERPOD, phase="absent", absences=2)],
+        "degraded",
+        None,
     ),
     "a vanished cluster is rebuilt when somebody asks": (
-        wish("degraded", generation=2, nodes_running=0, **READY), [part(STACK, applied=2), part(HYPERPOD, phase="absent", absences=2)],
-        "updating", Call("cluster", "create"),
+        wish("degraded", generation=2, nodes_running=0, **READY),
+        [part(STACK, applied=2), part(HYPERPOD, phase="absent", absences=2)],
+        "updating",
+        Call("cluster", "create"),
     ),
     "a first look that misses a ready cluster changes nothing": (
-        wish("ready", nodes_running=0, **READY), [STACK, part(HYPERPOD, phase="absent", absences=1)], "ready", None,
+        wish("ready", nodes_running=0, **READY),
+        [STACK, part(HYPERPOD, phase="absent", absences=1)],
+        "ready",
+        None,
     ),
     "lost contact is never another state": (
-        wish("ready", **READY), [STACK, part(HYPERPOD, phase=None, error="unclear", error_message="timed out")], "ready", None,
+        wish("ready", **READY),
+        [STACK, part(HYPERPOD, phase=None, error="unclear", error_message="timed out")],
+        "ready",
+        None,
     ),
     "a failed create fails the cluster": (
-        wish("creating", nodes_running=0), [part(STACK, phase="failed", state="creating", existed=False, reason="no AZ")], "failed", None,
+        wish("creating", nodes_running=0),
+        [part(STACK, phase="failed", state="creating", existed=False, reason="no AZ")],
+        "failed",
+        None,
     ),
     "trying again deletes what failed first": (
-        wish("failed", generation=2, nodes_running=0), [part(STACK, phase="failed", state="failed", existed=False)],
-        "creating", Call("base", "delete"),
+        wish("failed", generation=2, nodes_running=0),
+        [part(STACK, phase="failed", state="failed", existed=False)],
+        "creating",
+        Call("base", "delete"),
     ),
     "what was complete once is never deleted to be made anew": (
-        wish("degraded", generation=2, **READY), [part(STACK, phase="failed", state="failed")], "degraded", None,
+        wish("degraded", generation=2, **READY),
+        [part(STACK, phase="failed", state="failed")],
+        "degraded",
+        None,
     ),
     "what is not ours is left alone": (
-        wish("creating", nodes_running=0), [part(STACK, ours=False, existed=False, state="creating")], "failed", None,
+        wish("creating", nodes_running=0),
+        [part(STACK, ours=False, existed=False, state="creating")],
+        "failed",
+        None,
     ),
     "a changed configuration is sent": (
-        wish("ready", generation=2, **READY), [part(STACK, applied=2), part(HYPERPOD, behind=True)], "updating", Call("cluster", "update"),
+        wish("ready", generation=2, **READY),
+        [part(STACK, applied=2), part(HYPERPOD, behind=True)],
+        "updating",
+        Call("cluster", "update"),
     ),
     "deleting begins with the last part": (
-        wish("ready", wanted=False, generation=2, **READY), [STACK, HYPERPOD], "deleting", Call("cluster", "delete"),
+        wish("ready", wanted=False, generation=2, **READY),
+        [STACK, HYPERPOD],
+        "deleting",
+        Call("cluster", "delete"),
     ),
     "the first part goes when the last one is gone": (
         wish("deleting", wanted=False, generation=2, **READY),
-        [STACK, part(HYPERPOD, state="gone", phase="absent", absences=2, last_call="delete")], "deleting", Call("base", "delete"),
+        [STACK, part(HYPERPOD, state="gone", phase="absent", absences=2, last_call="delete")],
+        "deleting",
+        Call("base", "delete"),
     ),
     "gone is believed at the second look after the window": (
         wish("deleting", wanted=False, generation=2, **READY),
-        [part(STACK, state="deleting", phase="absent", absences=1, last_call="delete", call_age=OLD),
-         part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete")], "deleting", None,
+        [
+            part(STACK, state="deleting", phase="absent", absences=1, last_call="delete", call_age=OLD),
+            part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete"),
+        ],
+        "deleting",
+        None,
     ),
     "deleted is the end": (
         wish("deleting", wanted=False, generation=2, **READY),
-        [part(STACK, state="deleting", phase="absent", absences=2, last_call="delete", call_age=OLD),
-         part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete")], "deleted", None,
+        [
+            part(STACK, state="deleting", phase="absent", absences=2, last_call="delete", call_age=OLD),
+            part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete"),
+        ],
+        "deleted",
+        None,
     ),
     "a delete that failed needs a person": (
         wish("deleting", wanted=False, generation=2, **READY),
-        [part(STACK, phase="failed", state="deleting", last_call="delete", applied=2, call_age=OLD),
-         part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete")], "deleting", None,
+        [
+            part(STACK, phase="failed", state="deleting", last_call="delete", applied=2, call_age=OLD),
+            part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete"),
+        ],
+        "deleting",
+        None,
     ),
     "what is not ours is not deleted": (
-        wish("deleting", wanted=False, generation=2), [part(STACK, ours=False), part(HYPERPOD, ours=False)], "deleted", None,
+        wish("deleting", wanted=False, generation=2),
+        [part(STACK, ours=False), part(HYPERPOD, ours=False)],
+        "deleted",
+        None,
     ),
 }
 
@@ -150,8 +223,15 @@ PARTS = [
         existed=existed,
     )
     for state, phase, ours, last, age, absences, applied, behind, existed in product(
-        ["intended", "creating", "exists", "gone"], PHASES, [True, False], ["", "create", "delete"], [YOUNG, OLD], [1, 2],
-        [0, 1, 2], [False, True], [False, True],
+        ["intended", "creating", "exists", "gone"],
+        PHASES,
+        [True, False],
+        ["", "create", "delete"],
+        [YOUNG, OLD],
+        [1, 2],
+        [0, 1, 2],
+        [False, True],
+        [False, True],
     )
 ]
 WISHES = [
@@ -159,7 +239,8 @@ WISHES = [
     for state, wanted, generation, proven, running, open_proofs in product(
         STATES, [True, False], [1, 2], [0, 1], [0, 4], [True, False]
     )
-    if not (state in ("ready", "updating") and proven == 0) and not (state in ("approved", "creating") and proven)
+    if not (state in ("ready", "updating") and proven == 0)
+    and not (state in ("approved", "creating") and proven)
     and not (state == "deleting" and wanted)
 ]
 

@@ -25,7 +25,10 @@ def test_an_instance_keeps_its_seat_whatever_the_order_of_the_list():
 
 def test_a_replacement_takes_the_seat_of_the_instance_that_left():
     seats = [Seat("workers", 1, "i-a", "running"), Seat("workers", 2, "i-b", "impaired")]
-    assert told(seated(seats, [node("i-a"), node("i-c", "Pending")])) == [(1, "running", "i-a", ""), (2, "pending", "i-c", "i-b")]
+    assert told(seated(seats, [node("i-a"), node("i-c", "Pending")])) == [
+        (1, "running", "i-a", ""),
+        (2, "pending", "i-c", "i-b"),
+    ]
 
 
 def test_a_seat_whose_instance_left_is_being_replaced_and_an_unused_one_is_pending():
@@ -36,7 +39,10 @@ def test_a_seat_whose_instance_left_is_being_replaced_and_an_unused_one_is_pendi
 
 
 def test_nothing_that_runs_is_left_out_of_the_count():
-    assert told(seated([Seat("workers", 1, "i-a")], [node("i-a"), node("i-b")])) == [(1, "running", "i-a", ""), (2, "running", "i-b", "")]
+    assert told(seated([Seat("workers", 1, "i-a")], [node("i-a"), node("i-b")])) == [
+        (1, "running", "i-a", ""),
+        (2, "running", "i-b", ""),
+    ]
 
 
 def test_groups_do_not_mix():

@@ -58,7 +58,9 @@ def test_every_node_of_the_thirteen_clusters_runs(portal: Portal) -> None:
 
 def test_each_cluster_is_in_its_participants_account(tree: RunningTree, portal: Portal) -> None:
     # A ParallelCluster is a stack of its own name, beside the stacks of the bases.
-    made = [call for call in Cloud(tree).created() if call[0] == "CreateCluster" or not re.search("-(base|eks)-", call[3])]
+    made = [
+        call for call in Cloud(tree).created() if call[0] == "CreateCluster" or not re.search("-(base|eks)-", call[3])
+    ]
     found = {re.sub(r"-[a-z0-9]{10}$", "", name): (account, region) for _, account, region, name in made}
     assert found == {name: (row["provider_account"], cluster["region"]) for name, (row, cluster) in CLUSTERS.items()}
     assert Counter(call[0] for call in made) == {"CreateCluster": 8, "CreateStack": 5}

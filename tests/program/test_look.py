@@ -58,7 +58,9 @@ def test_every_icon_in_use_is_in_the_sprite(file: Path) -> None:
     there = set(re.findall(r'<symbol id="([^"]+)"', (STATIC / "program" / "icons.svg").read_text()))
     text = file.read_text()
     used = set(re.findall(r"icons\.svg' %\}#([a-z-]+)\"|\}\}#([a-z-]+)\"", text))
-    names = {name for pair in used for name in pair if name} | set(re.findall(r'_icon\.html" with name="([a-z-]+)"', text))
+    names = {name for pair in used for name in pair if name} | set(
+        re.findall(r'_icon\.html" with name="([a-z-]+)"', text)
+    )
     assert names <= there
 
 
@@ -123,7 +125,13 @@ def test_what_people_write_is_never_markup() -> None:
 
 @pytest.mark.parametrize("given", ["refused", "bare"])
 def test_a_refusal_names_asked_allowed_unit_and_who(given: str) -> None:
-    facts = {"asked": 16, "allowed": 0, "unit": "instances", "who": "your account team", "suggestion": "ml.p5en.48xlarge"}
+    facts = {
+        "asked": 16,
+        "allowed": 0,
+        "unit": "instances",
+        "who": "your account team",
+        "suggestion": "ml.p5en.48xlarge",
+    }
     told = {"sentence": "None are left.", "facts": facts}
     html = render_to_string("_refused.html", {"refused": SimpleNamespace(**told)} if given == "refused" else told)
     for word in ("None are left.", ">16<", ">0<", "instances", "your account team", "ml.p5en.48xlarge"):
@@ -151,8 +159,12 @@ def test_every_sign_in_page_renders_in_our_shell(file: Path) -> None:
 
 @pytest.mark.urls(__name__)
 def test_the_persona_picker_offers_each_person_under_their_organisation() -> None:
-    person = SimpleNamespace(email="mina@hoshi.example", name="Mina Hoshi", role="Business lead", organisation="Hoshi Lab")
-    html = render_to_string("account/login.html", {"form": Request(), "personas": [person], "persona_url": "/as", "csrf_token": "t"})
+    person = SimpleNamespace(
+        email="mina@hoshi.example", name="Mina Hoshi", role="Business lead", organisation="Hoshi Lab"
+    )
+    html = render_to_string(
+        "account/login.html", {"form": Request(), "personas": [person], "persona_url": "/as", "csrf_token": "t"}
+    )
     assert 'action="/as"' in html and 'name="email" value="mina@hoshi.example"' in html and "<h2>Hoshi Lab</h2>" in html
 
 

@@ -216,7 +216,9 @@ def test_what_one_request_wrote_is_one_item_that_says_what_was_done(world: World
         with structlog.contextvars.bound_contextvars(request_id=str(uuid.uuid4())):
             note_case(case=case, text="Ellis knows this.", audience="shared", by=lead.actor)
             take_case(case=case, person=other, by=lead.actor)
-        ids = list(Entry.objects.filter(subject="case", subject_id=case.pk).order_by("-id").values_list("id", flat=True))
+        ids = list(
+            Entry.objects.filter(subject="case", subject_id=case.pk).order_by("-id").values_list("id", flat=True)
+        )
     told = {action.head.id: action for action in staff.get(f"{HISTORY}?about=case").context["told"]}
     triaged, given, noted, opened = ids
     assert told[opened].text == "Slow since noon."
@@ -232,7 +234,12 @@ def test_a_day_is_jumped_to_and_what_came_later_is_one_step_back(world: World, h
     with acting_for(world.hoshi, staff=True):
         for at in days:
             note_interaction(
-                participation=world.participations["hoshi"], medium="call", text="x", audience="shared", by="engine", at=at
+                participation=world.participations["hoshi"],
+                medium="call",
+                text="x",
+                audience="shared",
+                by="engine",
+                at=at,
             )
     found = staff.get(f"{HISTORY}?about=interaction&day={days[1]:%Y-%m-%d}")
     assert [line.at for line in found.context["entries"]] == [days[1], days[0]]

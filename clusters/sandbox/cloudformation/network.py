@@ -155,7 +155,10 @@ def _egress(place: Place, p: dict[str, Any]) -> Made:
         place.ask("ec2", "AuthorizeSecurityGroupEgress", GroupId=p["GroupId"], IpPermissions=[_rule(p)])
     except AwsError as error:
         # A group's own rule, everything to everywhere, gives way to the same one written by a template.
-        if error.code != "InvalidPermission.Duplicate" or (p.get("CidrIp"), str(p["IpProtocol"])) != ("0.0.0.0/0", "-1"):
+        if error.code != "InvalidPermission.Duplicate" or (p.get("CidrIp"), str(p["IpProtocol"])) != (
+            "0.0.0.0/0",
+            "-1",
+        ):
             raise
     return place.name(), {"Id": place.logical}
 

@@ -165,7 +165,9 @@ def since(moment: datetime | None) -> str:
     if moment is None:
         return format_html('<span class="soft">{}</span>', _("never"))
     exact = moment.astimezone(tz=timezone.get_default_timezone()).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return format_html('<time datetime="{}" title="{}" data-relative>{}</time>', moment.isoformat(), exact, ago(moment, timezone.now()))
+    return format_html(
+        '<time datetime="{}" title="{}" data-relative>{}</time>', moment.isoformat(), exact, ago(moment, timezone.now())
+    )
 
 
 def ago(moment: datetime, now: datetime) -> str:
@@ -193,5 +195,11 @@ def amount(number: Any, unit: str = "") -> str:
     """A number with its unit; what is not known is a dash, never a zero."""
     if number is None or number == "":
         return format_html('<span class="soft">{}</span>', "–")
-    text = f"{number:,}" if isinstance(number, int) else (f"{number.normalize():f}" if hasattr(number, "normalize") else str(number))
-    return format_html('<span class="amount">{}{}</span>', text, format_html(' <span class="soft">{}</span>', unit) if unit else "")
+    text = (
+        f"{number:,}"
+        if isinstance(number, int)
+        else (f"{number.normalize():f}" if hasattr(number, "normalize") else str(number))
+    )
+    return format_html(
+        '<span class="amount">{}{}</span>', text, format_html(' <span class="soft">{}</span>', unit) if unit else ""
+    )

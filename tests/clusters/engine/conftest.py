@@ -47,14 +47,13 @@ class Bench:
     def request(self, name: str = "train", **more: Any) -> Cluster:
         by = self.world.person("platform_engineer")
         with acting_for(self.tenant):
-            cluster = actions.request_cluster(
+            return actions.request_cluster(
                 participation=self.world.participations["hoshi"],
                 account=self.account,
                 name=name,
                 body=self.body(**more),
                 by=by.actor,
             )
-        return cluster
 
     def approved(self, name: str = "train", **more: Any) -> Cluster:
         cluster = self.request(name, **more)
@@ -66,7 +65,9 @@ class Bench:
     def step(self, kind: str = "cluster") -> None:
         """One claim and one step of whatever of this kind is waiting, due or not."""
         with connection.cursor() as cursor:
-            cursor.execute("update tenants_due set due_at = statement_timestamp() where kind = %s and due_at is not null", [kind])
+            cursor.execute(
+                "update tenants_due set due_at = statement_timestamp() where kind = %s and due_at is not null", [kind]
+            )
             cursor.execute("delete from tenants_lane")
         held = due.claim([kind])
         if held is not None:

@@ -38,7 +38,12 @@ def test_a_request_over_the_quota_names_asked_allowed_unit_and_who(bench):
     with pytest.raises(Refused) as refused:
         bench.request(count=17)
     finding = next(each for each in refused.value.facts["findings"] if each["code"] == "type_quota_exceeded")
-    assert (finding["asked"], finding["allowed"], finding["unit"], finding["who"]) == (17, 16, "instances", "account_team")
+    assert (finding["asked"], finding["allowed"], finding["unit"], finding["who"]) == (
+        17,
+        16,
+        "instances",
+        "account_team",
+    )
 
 
 def test_two_requests_share_one_quota(bench):
@@ -215,7 +220,9 @@ def test_things_are_held_before_the_row_that_waits(bench):
     assert len(ends) == 4
     for at in ends:
         begun = max(before for before in range(at) if told[before].startswith("SAVEPOINT"))
-        assert any("FOR UPDATE" in sql or sql.startswith('UPDATE "clusters_') for sql in told[begun:at]), told[begun : at + 1]
+        assert any("FOR UPDATE" in sql or sql.startswith('UPDATE "clusters_') for sql in told[begun:at]), told[
+            begun : at + 1
+        ]
 
 
 def test_no_capacity_waits_and_says_why(bench):
@@ -223,7 +230,9 @@ def test_no_capacity_waits_and_says_why(bench):
     bench.cloud.fault("no_capacity", operation="CreateCluster", account=bench.cloud_account.id, times=1)
     for _ in range(8):
         found = bench.look(cluster, minutes=5)
-        if found.state == "failed" or any(each["type"] == "Fits" and each["status"] == "no" for each in found.conditions):
+        if found.state == "failed" or any(
+            each["type"] == "Fits" and each["status"] == "no" for each in found.conditions
+        ):
             break
     assert "capacity" in str(found.conditions).lower()
 
