@@ -365,7 +365,7 @@ def test_what_vanished_is_absent(bench):
 
 def test_two_accounts_may_use_one_name_and_do_not_see_each_other(made):
     number = str(next(_numbers))
-    other = dataclasses.replace(bench, account=let_in(made.cloud, number, REGION))
+    other = dataclasses.replace(made, account=let_in(made.cloud, number, REGION))
     assert other.look().phase == "absent"
 
 
