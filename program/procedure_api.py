@@ -19,7 +19,7 @@ from program import board, decisions, reviews, states
 from program import procedure_shapes as shapes
 from program.api import READ_REVIEWS, the_office, visible_minutes
 from program.models import ActionItem, Addendum, Decision, Minutes, Review
-from program.trend import trend
+from program.trend import shown_cycle, trend
 from support.api import owner_named
 from support.models import Case
 from tenants.models import Cycle
@@ -213,16 +213,15 @@ def tenant_addenda(request: Request, pk: UUID) -> Response:
 
 @allow(READ_REVIEWS)
 @extend_schema(
-    parameters=[OpenApiParameter("cycle", str, description="Its code; the newest unless said.")],
+    parameters=[OpenApiParameter("cycle", str, description="Its code; the newest that was reviewed unless said.")],
     responses=shapes.TrendShown,
 )
 @endpoint("GET")
 def review_trend(request: Request) -> Response:
     """The last twelve reviews of a cycle, the oldest first, as each froze them."""
     with the_office(request):
-        cycles = Cycle.objects.order_by("-starts_on")
         code = request.GET.get("cycle", "")
-        cycle = cycles.filter(code=code).first() if code else cycles.first()
+        cycle = Cycle.objects.filter(code=code).first() if code else shown_cycle()
         if cycle is None:
             raise Refused("cycle", _("There is no such cycle."), status=404)
         weeks = trend(cycle)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from program.charts import Chart, by_step
 from program.measures import shares
 from program.models import Review
@@ -12,6 +14,12 @@ from support.models import Case
 from tenants.models import Cycle
 
 WEEKS = 12
+
+
+def shown_cycle() -> Cycle | None:
+    """The cycle that a trend is about unless somebody names another: the newest that has been reviewed."""
+    reviewed = Cycle.objects.filter(Exists(Review.objects.filter(cycle=OuterRef("pk"))))
+    return reviewed.order_by("-starts_on").first() or Cycle.objects.order_by("-starts_on").first()
 
 
 def trend(cycle: Cycle, weeks: int = WEEKS) -> list[dict[str, Any]]:

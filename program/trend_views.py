@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 
 from program.meeting_stops import named
 from program.models import Review
-from program.trend import charts, trend
+from program.trend import charts, shown_cycle, trend
 from support.models import Case
-from tenants.models import Cycle, Person
+from tenants.models import Person
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.wall.acting import reading_everyone
@@ -44,10 +44,7 @@ PAGES = {"case": "case", "cluster": "cluster", "job": "job"}
 def review_trend(request: HttpRequest) -> HttpResponse:
     """How the last twelve reviews went: what is open, how fast it is answered and resolved, what it cost."""
     with reading_everyone():
-        cycle = (
-            Cycle.objects.exclude(state="closed").order_by("-starts_on").first()
-            or Cycle.objects.order_by("-starts_on").first()
-        )
+        cycle = shown_cycle()
         weeks = trend(cycle) if cycle else []
     return render(
         request, "program/trend.html", {"weeks": weeks, "charts": charts(weeks) if weeks else {}, "cycle": cycle}

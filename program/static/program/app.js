@@ -28,6 +28,7 @@
   const lang = root.lang || undefined;
   const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "long" });
   const exact = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium" });
+  const minute = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
   const short = new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit" });
   const utc = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium", timeZone: "UTC" });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -47,7 +48,7 @@
       if (Number.isNaN(then.getTime()) || !element.dateTime.includes("T")) continue;
       element.title = `${exact.format(then)} (${zone})\n${utc.format(then)} (UTC)`;
       if ("relative" in element.dataset) element.textContent = ago(then.getTime(), now);
-      else if ("local" in element.dataset) element.textContent = element.dataset.local === "time" ? short.format(then) : exact.format(then);
+      else if ("local" in element.dataset) element.textContent = element.dataset.local === "time" ? short.format(then) : minute.format(then);
     }
   }
 
