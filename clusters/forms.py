@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from clusters import facts, states
-from clusters.models import QuotaGrant
+from clusters.models import Bucket, QuotaGrant
 from tenants.forms import BlockForm
 from tenants.states import Moves
 from tenants.web.templatetags.show import words
@@ -133,6 +133,14 @@ class LaunchForm(forms.Form):
                 raise forms.ValidationError(_("“%(line)s” is not NAME=value.") % {"line": line[:80]})
             told[name.strip()] = value.strip()
         return told
+
+
+class BucketForm(BlockForm):
+    """What only the participant knows of a bucket; file systems follow from the configuration."""
+
+    class Meta:
+        model = Bucket
+        fields = ["used_tib"]
 
 
 class QuotaForm(BlockForm):

@@ -16,4 +16,5 @@ urlpatterns = [
     path("t/<slug:tenant>/jobs/<uuid:pk>/", job_views.job, name="job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/cancel/", job_views.cancel, name="cancel_job"),
     path("t/<slug:tenant>/record/quota/<uuid:pk>/edit/", views.edit_quota, name="edit_quota"),
+    path("t/<slug:tenant>/record/bucket/<uuid:pk>/edit/", views.edit_bucket, name="edit_bucket"),
 ]

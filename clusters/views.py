@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import actions, queries, showing, states
-from clusters.forms import ApprovalForm, ClusterFilters, QuotaForm, ReasonForm
+from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm
 from clusters.models import Bucket, Cluster, QuotaGrant
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.views import edit_block
@@ -266,3 +266,10 @@ def _decide(
 def edit_quota(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Change what was granted to a participant."""
     return edit_block(request, QuotaGrant, QuotaForm, pk)
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def edit_bucket(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Say how much of a bucket is used."""
+    return edit_block(request, Bucket, BucketForm, pk)

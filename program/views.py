@@ -158,6 +158,7 @@ def _record(request: HttpRequest) -> dict[str, Any]:
         ),
         "may_edit": edits,
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
+        "may_edit_storage": request.role in roles.OPERATE,
     }
 
 

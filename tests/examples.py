@@ -169,7 +169,7 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
         **mine, url="http://127.0.0.1:1/", username="cohort", jwt_key="c2VjcmV0", log_group="/cohort/jobs", read_at=now
     )
     c.FileSystem.objects.create(**mine, kind="lustre", capacity_gib=1200, mbs_per_tib=250, mount="/fsx")
-    c.Bucket.objects.create(**mine, name=f"data-{tenant.slug}")
+    made.by_noun["bucket"] = c.Bucket.objects.create(**mine, name=f"data-{tenant.slug}")
     made.by_noun["nodes"] = node(made["clusters"], 1)
     c.NodeInstance.objects.create(
         tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because=""

@@ -1,5 +1,6 @@
 """Storage that belongs to a cluster: file systems and buckets. Sizes are GiB and TiB, throughput MB/s per TiB."""
 
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -39,7 +40,11 @@ class Bucket(TenantOwned):
 
     cluster = tied("clusters.Cluster", related_name="+")
     name = models.CharField(_("bucket"), max_length=63)
-    used_tib = models.DecimalField(_("used (TiB)"), max_digits=10, decimal_places=2, null=True, blank=True)
+    used_tib = models.DecimalField(
+        _("used (TiB)"), max_digits=10, decimal_places=2, null=True, blank=True, validators=[MinValueValidator(0)]
+    )
+
+    version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):
         constraints = [

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from clusters.actions import request_cluster
 from clusters.architectures import architectures
-from clusters.models import Cluster, Job, ServiceQuota
+from clusters.models import Bucket, Cluster, Job, ServiceQuota
 from clusters.showing import tone_of
 from tenants.history.models import Entry
 from tenants.models import Person
@@ -385,3 +385,18 @@ def test_a_request_that_needs_nobody_shows_who_approved_it(world: World, hoshi: 
 )
 def test_a_line_of_output_is_coloured_by_what_it_says(line: str, tone: str) -> None:
     assert tone_of(line) == tone
+
+
+def test_a_customer_says_how_much_of_a_bucket_is_used_and_the_history_keeps_both(world: World, hoshi: Examples) -> None:
+    with acting_for(world.hoshi):
+        bucket = Bucket.objects.get()
+    page = f"/t/hoshi/record/bucket/{bucket.pk}/edit/"
+    browser = signed_in(world.person("platform_engineer"))
+    assert browser.post(page, {"used_tib": "310.5", "version": bucket.version}).status_code == 303
+    with acting_for(world.hoshi):
+        entry = Entry.objects.filter(kind="record.changed", subject="bucket").get()
+        assert entry.facts["changes"] == {"used_tib": [None, "310.5"]}
+    assert browser.post(page, {"used_tib": "-1", "version": 2}).status_code == 422
+    assert browser.post(page, {"used_tib": "1", "version": bucket.version}).status_code == 409  # an older page
+    assert signed_in(world.person("viewer")).get(page).status_code == 403
+    assert signed_in(world.person("platform_engineer", world.umi)).get(page).status_code == 404
