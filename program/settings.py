@@ -60,6 +60,8 @@ CONSISTENCY_SECONDS = int(env("CONSISTENCY_SECONDS", "300"))
 
 # --- clouds; boto3 itself reads these variables, the settings only check them
 AWS_ENDPOINT_URL = env("AWS_ENDPOINT_URL", "")
+# Read by the adapter itself, which knows no Django; empty: the one that `prepare.py` installs.
+PCLUSTER = env("PCLUSTER", "")
 SANDBOX_SPEED = float(env("SANDBOX_SPEED", "60"))
 
 # --- secrets
