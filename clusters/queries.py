@@ -157,19 +157,10 @@ def granted_and_used() -> list[dict[str, Any]]:
     ]
 
 
-def cluster_counts() -> dict[str, int]:
-    """Clusters of the scope by state."""
-    return {row["state"]: row["n"] for row in Cluster.objects.values("state").annotate(n=Count("id"))}
-
-
 def node_counts(row: Cluster) -> dict[str, int]:
     return {
         state["state"]: state["n"] for state in Node.objects.filter(cluster=row).values("state").annotate(n=Count("id"))
     }
-
-
-def waiting_for_approval() -> QuerySet[Cluster, dict[str, Any]]:
-    return clusters().filter(state="requested")
 
 
 def troubled() -> QuerySet[Cluster, dict[str, Any]]:
