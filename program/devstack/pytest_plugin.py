@@ -65,6 +65,16 @@ def _start() -> None:
     atexit.register(stop)
 
 
+def _apart(worker: str) -> None:
+    """One of several processes of a run: the same servers, a broker's database and a state folder of its own."""
+    folder = Path(os.environ["COHORT_TEST_FOLDER"])
+    os.environ["VAR"] = str(folder / f"var-{worker}")
+    broker = os.environ["BROKER_URL"].partition("?")[0]
+    os.environ["BROKER_URL"] = f"{broker}?virtual_host={1 + int(worker.removeprefix('gw'))}"
+
+
 # The workers of xdist inherit the environment, and with it the servers of the process that started them.
 if "COHORT_TEST_FOLDER" not in os.environ:
     _start()
+elif "PYTEST_XDIST_WORKER" in os.environ:
+    _apart(os.environ["PYTEST_XDIST_WORKER"])

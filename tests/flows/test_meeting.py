@@ -153,7 +153,7 @@ def test_a_whole_meeting_goes_by_keyboard(world: World, review: Review, live_ser
     chair.shown("Loss is not a number")
     chair.settle("Bisect the data")
     expect(page.locator("#do-settle")).to_contain_text("Why it is here again")
-    expect(page.locator("#do-settle [data-error-summary]")).to_be_visible()
+    expect(page.locator("#do-settle [data-error-summary]")).to_be_focused()
     expect(page.locator("#id_settle-next_step")).to_have_value("Bisect the data")
     page.locator("#id_settle-reason").focus()
     chair.type("The shard was found only now")

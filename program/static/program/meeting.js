@@ -51,7 +51,8 @@
     const { target, xhr } = event.detail;
     if (xhr.status === 200 && target.contains(document.activeElement)) document.activeElement.blur();
   });
-  document.addEventListener("htmx:afterSettle", (event) => {
+  // At the swap and not when it has settled: by then a quick hand may be typing in a field.
+  document.addEventListener("htmx:afterSwap", (event) => {
     const details = event.detail.elt;
     if (!details.matches?.("details.doing")) return;
     const summary = details.querySelector("[data-error-summary], .refused h2");
