@@ -127,7 +127,8 @@ class Facts:
         return next((quota for quota in self.quotas if (quota.service, quota.name) == (service, name)), None)
 
 
-def _rows(file: str) -> list[dict[str, str]]:
+def table(file: str) -> list[dict[str, str]]:
+    """The rows of one of the files beside, by their heads; lines that begin with # say where it is from."""
     lines = [line for line in (FOLDER / file).read_text("utf-8").splitlines() if line and not line.startswith("#")]
     head = lines[0].split("\t")
     return [dict(zip(head, line.split("\t"), strict=False)) for line in lines[1:]]
@@ -156,12 +157,12 @@ def load() -> Facts:
     """The facts that ship with this version."""
     offerings = {
         (row["region"], row["instance_type"]): tuple(zone for zone in row["az_ids"].split(",") if zone != "-")
-        for row in _rows("az-offerings.tsv")
+        for row in table("az-offerings.tsv")
     }
     return Facts(
-        instances={row["instance_type"]: _instance(row) for row in _rows("instance-facts.tsv")},
+        instances={row["instance_type"]: _instance(row) for row in table("instance-facts.tsv")},
         offerings=offerings,
         quotas=tuple(
-            QuotaName(row["service_code"], row["quota_name"], row["quota_code"]) for row in _rows("quota-codes.tsv")
+            QuotaName(row["service_code"], row["quota_name"], row["quota_code"]) for row in table("quota-codes.tsv")
         ),
     )
