@@ -1,16 +1,19 @@
 """Freezing a review: the state of everything at a past moment, computed from history and never from current fields."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from program import inputs, states
 from program.changes import changes
-from program.figures import Broken, Event, Figures, Item, agenda, figures
+from program.figures import Broken, Event, Figures, Item, agenda, figures, state_at
 from program.measures import measures
 from program.models import Review, ReviewItem
 from program.snapshots import digest, snapshot
@@ -55,12 +58,14 @@ def freeze(
                 number=last.number,
             )
         with reading_everyone():
-            window = inputs.Window(cycle, _participants(cycle), last, cutoff, frozen_at)
-            events = _events(cycle, cutoff, frozen_at, last)
-            found = figures(events, lambda event: _was_counted(event, last))
+            taking_part = _taking_part(cycle, frozen_at)
+            joined = _joined_since(taking_part, last)
+            window = inputs.Window(cycle, {part.tenant: part.slug for part in taking_part}, last, cutoff, frozen_at)
+            events = _events(taking_part, joined, cutoff, frozen_at, last)
+            found = figures(events, lambda event: was_counted(event, last, joined))
             _refuse_what_does_not_add_up(found, last)
             items = agenda(found.open_cases, cutoff, _times(cycle, found), found.carried_cases)
-            beside = _beside(window, events, found)
+            beside = _beside(window, events, found, joined)
         review = _write(cycle, office, last, cutoff, frozen_at, found, items, beside, by, regular)
         _write_items(review, items)
         timeline.record(
@@ -77,17 +82,42 @@ def freeze(
     return review
 
 
-def _participants(cycle: Cycle) -> dict[Any, str]:
-    return dict(Participation.objects.filter(cycle=cycle).values_list("tenant_id", "tenant__slug"))
+@dataclass(frozen=True)
+class TakingPart:
+    """A tenant that takes part in the cycle, and since when we know it."""
+
+    participation: UUID
+    tenant: UUID
+    slug: str
+    since: datetime
 
 
-def _beside(window: inputs.Window, events: list[Event], found: Figures) -> dict[str, Any]:
+def _taking_part(cycle: Cycle, frozen_at: datetime) -> list[TakingPart]:
+    """Who had joined when the freeze reads its last entry: the next freeze must be able to tell who came after."""
+    columns = ("pk", "tenant_id", "tenant__slug", "created_at")
+    everybody = [TakingPart(*row) for row in Participation.objects.filter(cycle=cycle).values_list(*columns)]
+    if not everybody:
+        raise Refused(
+            "empty_cycle", _("Nobody takes part in %(cycle)s yet: there is nothing to review.") % {"cycle": cycle}
+        )
+    return [part for part in everybody if part.since <= frozen_at]
+
+
+def _joined_since(taking_part: list[TakingPart], last: Review | None) -> frozenset[str]:
+    """Whom the last review could not see. A tenant is joined from its first participation in the cycle on."""
+    if last is None:
+        return frozenset()
+    known = {part.slug for part in taking_part if part.since <= last.frozen_at}
+    return frozenset(part.slug for part in taking_part) - known
+
+
+def _beside(window: inputs.Window, events: list[Event], found: Figures, joined: frozenset[str]) -> dict[str, Any]:
     """What is frozen beside the cases: the other inputs, the difference to the last review, how well the work went."""
     last = window.last
     actions = inputs.actions(window)
 
     def before(event: Event) -> bool:
-        return _was_counted(event, last)
+        return was_counted(event, last, joined)
 
     return {
         "inputs": inputs.inputs(window, found.open_cases, actions),
@@ -135,34 +165,50 @@ def _shown(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
-def _events(cycle: Cycle, cutoff: datetime, frozen_at: datetime, last: Review | None) -> list[Event]:
+def _events(
+    taking_part: list[TakingPart], joined: frozenset[str], cutoff: datetime, frozen_at: datetime, last: Review | None
+) -> list[Event]:
     """Every counted entry about the cases that were open at the last review or have been heard of since."""
-    taking_part = list(Participation.objects.filter(cycle=cycle).values_list("pk", "tenant_id", "tenant__slug"))
-    if not taking_part:
-        raise Refused(
-            "empty_cycle", _("Nobody takes part in %(cycle)s yet: there is nothing to review.") % {"cycle": cycle}
-        )
-    slugs = {tenant: slug for _pk, tenant, slug in taking_part}
+    slugs = {part.tenant: part.slug for part in taking_part}
     # A case of a tenant with no single participation belongs to every cycle the tenant takes part in.
-    ours = Q(participation__in=[pk for pk, _tenant, _slug in taking_part]) | Q(
+    ours = Q(participation__in=[part.participation for part in taking_part]) | Q(
         participation=None, tenant__in=list(slugs)
     )
     counted = Entry.objects.filter(ours, subject=Case.SUBJECT, occurred_at__lte=cutoff, recorded_at__lte=frozen_at)
     if last is not None:
         heard = counted.filter(Q(occurred_at__gt=last.cutoff_at) | Q(recorded_at__gt=last.frozen_at))
-        cases = set(heard.values_list("subject_id", flat=True).distinct())
+        cases = {str(case) for case in heard.values_list("subject_id", flat=True).distinct()}
         cases |= {item["case"] for item in last.snapshot["items"]}
+        newcomers = [part.tenant for part in taking_part if part.slug in joined]
+        cases |= _brought_along(_told(counted.filter(tenant__in=newcomers), slugs)) if newcomers else set()
         counted = counted.filter(subject_id__in=cases)
+    return _told(counted, slugs)
+
+
+def _told(entries: QuerySet[Entry], slugs: Mapping[UUID, str]) -> list[Event]:
     columns = ("id", "subject_id", "tenant_id", "kind", "occurred_at", "recorded_at", "facts")
     return [
         Event(pk, str(case), slugs[tenant], kind, at, recorded, facts)
-        for pk, case, tenant, kind, at, recorded, facts in counted.values_list(*columns).iterator(chunk_size=CHUNK)
+        for pk, case, tenant, kind, at, recorded, facts in entries.values_list(*columns).iterator(chunk_size=CHUNK)
     ]
 
 
-def _was_counted(event: Event, last: Review | None) -> bool:
-    """Whether the last review counted this entry: what came in later counts now, whenever it happened."""
-    return last is not None and event.at <= last.cutoff_at and event.recorded_at <= last.frozen_at
+def _brought_along(events: list[Event]) -> set[str]:
+    """Cases that a newcomer brings: open ones. What ended before it joined never was this cycle's work."""
+    histories: dict[str, list[Event]] = {}
+    for event in events:
+        histories.setdefault(event.case, []).append(event)
+    return {case for case, history in histories.items() if state_at(history).open}
+
+
+def was_counted(event: Event, last: Review | None, joined: frozenset[str] = frozenset()) -> bool:
+    """Whether the last review counted this entry: what came in later counts now, whenever it happened.
+
+    Of who `joined` since, it counted nothing: those cases come into the balance as opened in this window.
+    """
+    if last is None or event.tenant in joined:
+        return False
+    return event.at <= last.cutoff_at and event.recorded_at <= last.frozen_at
 
 
 def _refuse_what_does_not_add_up(found: Figures, last: Review | None) -> None:

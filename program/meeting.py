@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Max
+from django.db.models import F, Max, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import override
@@ -34,9 +34,16 @@ def late_cases(review: Review) -> list[Case]:
     """Open cases that are not on the agenda: opened, reopened or told only after the freeze; they count next time."""
     with reading_everyone():
         listed = ReviewItem.objects.filter(review_id=review.pk).values("case_id")
-        ours = Participation.objects.filter(cycle=review.cycle_id).values("tenant_id")
-        rows = Case.objects.filter(tenant__in=ours).exclude(state__in=ENDED).exclude(pk__in=listed)
+        rows = Case.objects.filter(_of_cycle(review)).exclude(state__in=ENDED).exclude(pk__in=listed)
         return list(rows.select_related("tenant").order_by("opened_at", "id")[:100])
+
+
+def _of_cycle(review: Review) -> Q:
+    """The cases that a freeze of this cycle would count: of its participations, or of no single one of their tenant."""
+    taking_part = Participation.objects.filter(cycle=review.cycle_id)
+    return Q(participation__in=taking_part.values("pk")) | Q(
+        participation=None, tenant__in=taking_part.values("tenant_id")
+    )
 
 
 def add_late_item(*, review: Review, case: Case, by: str) -> ReviewItem:
@@ -47,6 +54,12 @@ def add_late_item(*, review: Review, case: Case, by: str) -> ReviewItem:
         if case.state in ENDED:
             raise Refused(
                 "case_ended", _("%(number)s is resolved. Reopen it first.") % {"number": case.number}, state=case.state
+            )
+        if not Case.objects.filter(_of_cycle(review), pk=case.pk).exists():
+            raise Refused(
+                "other_cycle",
+                _("%(number)s is no case of this review's cycle: it would never be counted. Take it up in its own.")
+                % {"number": case.number},
             )
         if ReviewItem.objects.filter(review_id=review.pk, case=case).exists():
             raise Refused("on_agenda", _("%(number)s is on the agenda already.") % {"number": case.number})

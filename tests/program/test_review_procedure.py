@@ -2,7 +2,7 @@
 
 import copy
 import uuid
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -19,65 +19,15 @@ from support import actions
 from support.models import Case
 from tenants.history import timeline
 from tenants.history.models import Entry
+from tenants.models import Cycle, Participation, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused, Stale
+from tests.program.conftest import DUE, ago
 
-NOW = datetime.now(UTC)
-DUE = date(2031, 1, 1)
+pytestmark = pytest.mark.usefixtures("nothing_to_wait_for")
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 CANARY = "quetzal"  # no word of ours
-
-
-def ago(**span):
-    return NOW - timedelta(**span)
-
-
-@pytest.fixture(autouse=True)
-def nothing_to_wait_for(settings):
-    settings.SETTLE_SECONDS = 0
-
-
-@pytest.fixture
-def chair(world):
-    return world.person("lead_architect")
-
-
-@pytest.fixture
-def opened(world):
-    def make(tenant, at, title="Slow", severity="high", **values):
-        with acting_for(tenant, staff=True):
-            return actions.open_case(tenant=tenant, title=title, severity=severity, by="engine", at=at, **values)
-
-    return make
-
-
-@pytest.fixture
-def frozen(world, chair):
-    def make(cutoff, **values):
-        return reviews.freeze(cycle=world.cycle, cutoff=cutoff, by=chair.actor, **values)
-
-    return make
-
-
-@pytest.fixture
-def settle(chair):
-    def all_of(review, reason="Not found yet"):
-        for item in queries.review_items(review):
-            if item.agenda_group != "rest":
-                reviews.settle_item(item=item, owner=chair, next_step="Swap", due=DUE, reason=reason, by=chair.actor)
-
-    return all_of
-
-
-@pytest.fixture
-def published(frozen, settle, chair):
-    def make(cutoff, **values):
-        review = frozen(cutoff, **values)
-        settle(review)
-        return reviews.publish(review=review, by=chair.actor)
-
-    return make
 
 
 def test_a_failure_seen_at_two_participants_is_a_lesson_for_the_office_alone(world, opened, published):
@@ -111,6 +61,23 @@ def test_what_was_opened_after_the_cutoff_joins_the_agenda_and_is_counted_next_t
     second = frozen(ago(minutes=1))
     assert (second.open_before, second.opened, second.resolved, second.carried) == (1, 2, 0, 1)
     assert {one.case: one.times_on_agenda for one in queries.review_items(second)} == {old: 2, late: 2, ended: 1}
+
+
+def test_a_case_of_another_cycle_is_neither_offered_nor_let_in(world, opened, frozen, chair):
+    opened(world.hoshi, ago(days=3))
+    review = frozen(ago(days=1))
+    other = Cycle.objects.create(programme=world.cycle.programme, code="C3", name="Cycle 3", starts_on=date(2027, 1, 1))
+    elsewhere = Tenant.objects.create(slug="kaze", name="Kaze Speech")
+    for tenant in (elsewhere, world.umi):
+        with acting_for(tenant, staff=True):
+            joined = Participation.objects.create(tenant=tenant, cycle=other, code="X", state="active", project="P")
+        late = opened(tenant, ago(hours=1), participation=joined)
+        assert late_cases(review) == []
+        with pytest.raises(Refused) as refused:
+            reviews.add_late_item(review=review, case=late, by=chair.actor)
+        assert refused.value.code == "other_cycle"
+    both = opened(world.umi, ago(hours=1))  # no single participation: of every cycle of its tenant
+    assert both.participation_id is None and late_cases(review) == [both]
 
 
 def test_the_third_time_asks_why_and_the_fourth_proposes_an_escalation(world, opened, frozen, chair, client):
@@ -433,19 +400,43 @@ def test_a_history_that_does_not_add_up_is_explained_case_by_case(world, opened,
     )
 
 
-STEP = st.tuples(st.sampled_from(["open", "resolve", "reopen", "import"]), st.integers(0, 3), st.floats(0.1, 13.9))
+def test_the_open_cases_of_who_joins_between_two_reviews_come_in_as_opened(world, opened, frozen):
+    """A case without a single participation belongs to every cycle of its tenant, also to one that it joins later."""
+    newcomer = Tenant.objects.create(slug="kaze", name="Kaze Speech")
+    brought, ended = opened(newcomer, ago(days=9)), opened(newcomer, ago(days=9))
+    old = opened(world.hoshi, ago(days=9))
+    with acting_for(newcomer, staff=True):
+        actions.resolve_case(case=ended, cause="software", by="engine", at=ago(days=8))
+    assert (first := frozen(ago(days=2))).open_now == 1
+    with acting_for(newcomer, staff=True):
+        Participation.objects.create(tenant=newcomer, cycle=world.cycle, code="K", state="active", project="P")
+    second = frozen(ago(days=1))
+    assert (second.open_before, second.opened, second.resolved, second.open_now) == (first.open_now, 1, 0, 2)
+    assert {item.case for item in queries.review_items(second)} == {old, brought}
+    with acting_for(newcomer, staff=True):
+        actions.reopen_case(case=ended, why="Again", by="engine", at=ago(hours=20))
+        actions.resolve_case(case=brought, cause="software", by="engine", at=ago(hours=20))
+    third = frozen(ago(hours=1))
+    counts = (third.open_before, third.opened, third.reopened, third.resolved, third.open_now)
+    assert counts == (2, 0, 1, 1, 2)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+WORDS = ["open", "resolve", "reopen", "import", "join"]
+STEP = st.tuples(st.sampled_from(WORDS), st.integers(0, 5), st.floats(0.1, 13.9))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEP, max_size=10), cutoffs=st.lists(st.floats(1, 13.9), min_size=1, max_size=3, unique=True))
 def test_the_balance_holds_over_random_histories(world, opened, chair, steps, cutoffs):
-    """Opened, resolved, reopened and imported at any past time, told in any order between the reviews; all of it is undone."""
+    """Opened, resolved, reopened and imported at any past time, told in any order between the reviews, also by a tenant
+    that joins between two of them; all of it is undone."""
     with transaction.atomic():
         cases, told, counted = [], iter(steps), []
         start = ago(days=14)
+        newcomer = Tenant.objects.create(slug="kaze", name="Kaze Speech")
         for cutoff in sorted(cutoffs):
             for word, which, when in list(told)[: len(steps) // len(cutoffs) + 1]:
-                _do(world, opened, cases, word, which, start + timedelta(days=when))
+                _do(world, newcomer, opened, cases, word, which, start + timedelta(days=when))
             counted.append(freeze(cycle=world.cycle, cutoff=start + timedelta(days=cutoff), by=chair.actor))
         for before, after in zip([None, *counted], counted, strict=False):
             assert after.open_now == after.open_before + after.opened + after.reopened - after.resolved
@@ -455,14 +446,36 @@ def test_the_balance_holds_over_random_histories(world, opened, chair, steps, cu
                 assert ids == {
                     str(pk) for pk in ReviewItem.objects.filter(review_id=after.pk).values_list("case_id", flat=True)
                 }
+                ours = Case.objects.filter(
+                    tenant__in=Participation.objects.filter(cycle=world.cycle).values("tenant_id")
+                )
+                assert ids == {str(case.pk) for case in ours if _open_at(case, after.cutoff_at, after.frozen_at)}
             carried = {item["case"] for item in before.snapshot["items"]} & ids if before else set()
             assert after.carried == len(carried)
         transaction.set_rollback(True)
     connection.scope = None
 
 
-def _do(world, opened, cases, word, which, when):
-    tenant = (world.hoshi, world.umi)[which % 2]
+def _open_at(case, cutoff, frozen_at):
+    """Told by the newest word about it alone, which is another way than the product's."""
+    told = Entry.objects.filter(
+        subject_id=case.pk,
+        occurred_at__lte=cutoff,
+        recorded_at__lte=frozen_at,
+        kind__in=["case.opened", "case.resolved", "case.reopened"],
+    )
+    last = told.order_by("-occurred_at", "-id").values_list("kind", flat=True).first()
+    return last in ("case.opened", "case.reopened")
+
+
+def _do(world, newcomer, opened, cases, word, which, when):
+    tenant = (world.hoshi, world.umi, newcomer)[which % 3]
+    if word == "join":
+        with acting_for(newcomer, staff=True):
+            Participation.objects.get_or_create(
+                tenant=newcomer, cycle=world.cycle, defaults={"code": "K", "state": "active", "project": "P"}
+            )
+        return
     if word in ("open", "import"):
         cases.append(opened(tenant, when, **({"source": "import"} if word == "import" else {})))
         return

@@ -20,40 +20,9 @@ from tenants.history.seals import seal
 from tenants.models import Cycle
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
+from tests.program.conftest import DUE, ago
 
-NOW = datetime.now(UTC)
-DUE = date(2031, 1, 1)
-
-
-def ago(**span):
-    return NOW - timedelta(**span)
-
-
-@pytest.fixture(autouse=True)
-def nothing_to_wait_for(settings):
-    settings.SETTLE_SECONDS = 0
-
-
-@pytest.fixture
-def chair(world):
-    return world.person("lead_architect")
-
-
-@pytest.fixture
-def opened(world):
-    def make(tenant, at, title="Slow", severity="high", **values):
-        with acting_for(tenant, staff=True):
-            return actions.open_case(tenant=tenant, title=title, severity=severity, by="engine", at=at, **values)
-
-    return make
-
-
-@pytest.fixture
-def frozen(world, chair):
-    def make(cutoff, **values):
-        return reviews.freeze(cycle=world.cycle, cutoff=cutoff, by=chair.actor, **values)
-
-    return make
+pytestmark = pytest.mark.usefixtures("nothing_to_wait_for")
 
 
 def numbers(review):
