@@ -81,6 +81,25 @@ def describe_volumes(cloud: Cloud, call: Call) -> dict[str, Any]:
     return {"Volumes": items, **more}
 
 
+@operation("fsx", "UpdateFileSystem")
+def update_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
+    """Without interruption: throughput and settings; more storage, never less."""
+    system, asked = _system(cloud, call, call.parameters["FileSystemId"]), call.parameters
+    kind = "LustreConfiguration" if system["wish"]["FileSystemType"] == "LUSTRE" else "OpenZFSConfiguration"
+    if lifecycle(call.now, system) != "AVAILABLE":
+        raise _bad(f"File system {system['id']} is not available yet.")
+    size, now = asked.get("StorageCapacity"), int(system["wish"].get("StorageCapacity") or 0)
+    if size is not None and int(size) < now:
+        raise _bad(f"Storage capacity can only be increased; it is {now} GiB and {size} GiB were asked for.")
+    configuration = (system["wish"].get(kind) or {}) | (asked.get(kind) or {})
+    wish = {**system["wish"], "StorageCapacity": now if size is None else int(size), kind: configuration}
+    _check_lustre(wish) if kind == "LustreConfiguration" else _check_openzfs(wish, call.region)
+    cloud.store.change(call.shelf())
+    system["wish"] = wish
+    call.effective = True
+    return {"FileSystem": _shown(cloud, call, system)}
+
+
 @operation("fsx", "DeleteFileSystem")
 def delete_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
     system = _system(cloud, call, call.parameters["FileSystemId"])

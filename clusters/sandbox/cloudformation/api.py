@@ -60,6 +60,7 @@ def _new_stack(cloud: Cloud, call: Call, name: str, token: str) -> Stack:
         capabilities=wish.get("Capabilities") or [],
         began=call.now,
         token=token,
+        call_token=token,
         on_failure="DO_NOTHING" if wish.get("DisableRollback") else on_failure,
         protected=bool(wish.get("EnableTerminationProtection")),
     )
@@ -111,7 +112,7 @@ def update_stack(cloud: Cloud, call: Call) -> dict[str, Any]:
     }  # fmt: skip
     parameters = templates.parameters_of(template, given)
     cloud.store.change(call.shelf())
-    update.begin(cloud, stack, body, template, parameters, call.now)
+    update.begin(cloud, stack, body, template, parameters, wish.get("ClientRequestToken") or "", call.now)
     if wish.get("Tags") is not None:
         stack.tags = wish["Tags"]
     call.effective = True
@@ -131,7 +132,7 @@ def delete_stack(cloud: Cloud, call: Call) -> dict[str, Any]:
     if retain and stack.status != "DELETE_FAILED":
         raise AwsError("ValidationError", "RetainResources is only for a stack in DELETE_FAILED state.", 400)
     cloud.store.change(call.shelf())
-    stack.retain, stack.delete_token = retain, wish.get("ClientRequestToken") or ""
+    stack.retain, stack.call_token = retain, wish.get("ClientRequestToken") or ""
     for resource in stack.resources.values():
         if resource.busy or resource.status == "DELETE_FAILED":
             stack.note(call.now, resource, "CREATE_FAILED" if resource.busy else "DELETE_IN_PROGRESS", "")

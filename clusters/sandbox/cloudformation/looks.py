@@ -42,7 +42,7 @@ def describe_stack_events(cloud: Cloud, call: Call) -> dict[str, Any]:
             "Timestamp": cloud.clock.shown(event.at),
             "ResourceStatus": event.status,
             **({"ResourceStatusReason": event.reason} if event.reason else {}),
-            **({"ClientRequestToken": stack.token} if stack.token else {}),
+            **({"ClientRequestToken": event.token} if event.token else {}),
         }
         for event in items
     ]

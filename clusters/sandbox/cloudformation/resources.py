@@ -73,6 +73,7 @@ class Kind:
     comes: float | Callable[[dict[str, Any]], float] = 5.0
     goes: float = 3.0
     update: Callable[[Place, str, dict[str, Any], dict[str, Any]], dict[str, Any]] | None = None
+    in_place: Callable[[dict[str, Any], dict[str, Any]], bool] = lambda _old, _new: True  # or else it is replaced
     anything: bool = False  # properties that only the function behind it knows
     iam: str = ""  # the capability that a template with this type needs
 

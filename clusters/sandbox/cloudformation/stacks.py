@@ -52,6 +52,7 @@ class Event:
     type: str
     status: str
     reason: str
+    token: str = ""  # of the call behind it
 
 
 @dataclass
@@ -69,6 +70,7 @@ class Stack:
     capabilities: list[str]
     began: float
     token: str = ""
+    call_token: str = ""  # of the newest call; every event since carries it
     on_failure: str = "ROLLBACK"
     protected: bool = False
     status: str = "CREATE_IN_PROGRESS"
@@ -76,7 +78,6 @@ class Stack:
     due: float = NEVER
     updated: float | None = None
     deleted: float | None = None
-    delete_token: str = ""
     resources: dict[str, Resource] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     outputs: list[dict[str, str]] = field(default_factory=list)
@@ -90,13 +91,16 @@ class Stack:
     def move(self, at: float, status: str, reason: str = "") -> None:
         self.status, self.reason = status, reason
         self.events.append(
-            Event(str(uuid.uuid4()), at, self.name, self.id, "AWS::CloudFormation::Stack", status, reason)
+            Event(
+                str(uuid.uuid4()), at, self.name, self.id, "AWS::CloudFormation::Stack", status, reason, self.call_token
+            )
         )
 
     def note(self, at: float, resource: Resource, status: str, reason: str = "") -> None:
         resource.status, resource.reason, resource.changed = status, reason, at
         name = f"{resource.logical}-{status}-{uuid.uuid4()}"
-        self.events.append(Event(name, at, resource.logical, resource.physical, resource.type, status, reason))
+        said = (resource.logical, resource.physical, resource.type, status, reason)
+        self.events.append(Event(name, at, *said, self.call_token))
 
     def place(self, cloud: Cloud, logical: str) -> Place:
         tags = tuple((tag["Key"], tag["Value"]) for tag in self.tags)

@@ -1,5 +1,6 @@
 """The resources of a template that hold data or run clusters: buckets, file systems and their links, EKS."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -56,8 +57,10 @@ def _delete_bucket_policy(place: Place, bucket: str, _: dict[str, Any]) -> None:
 
 def _file_system(place: Place, p: dict[str, Any]) -> Made:
     wish = typed({key: value for key, value in p.items() if key != "Tags"}, tuple(FSX_NUMBERS), tuple(FSX_TRUTHS))
-    token = f"{place.stack_id.rsplit('/', 1)[-1]}-{place.logical}"[:63]
     tags = place.plain_tags(p.get("Tags"))
+    # Also of what it is asked for: the one that replaces another is no repetition of it.
+    wished = hashlib.sha256(json.dumps(p, sort_keys=True).encode()).hexdigest()[:8]
+    token = f"{place.stack_id.rsplit('/', 1)[-1]}-{wished}-{place.logical}"[:63]
     made = place.ask("fsx", "CreateFileSystem", ClientRequestToken=token, Tags=tags or None, **wish)["FileSystem"]
     attributes = {"DNSName": made["DNSName"], "ResourceARN": made["ResourceARN"]}
     if "LustreConfiguration" in made:
@@ -65,6 +68,44 @@ def _file_system(place: Place, p: dict[str, Any]) -> Made:
     if "OpenZFSConfiguration" in made:
         attributes["RootVolumeId"] = made["OpenZFSConfiguration"]["RootVolumeId"]
     return made["FileSystemId"], attributes
+
+
+# From the reference of AWS::FSx::FileSystem, column "Update requires": everything else of it is a replacement.
+IN_PLACE = {
+    "LustreConfiguration": frozenset(
+        "PerUnitStorageThroughput AutomaticBackupRetentionDays DailyAutomaticBackupStartTime DataCompressionType"
+        " WeeklyMaintenanceStartTime MetadataConfiguration".split()
+    ),
+    "OpenZFSConfiguration": frozenset(
+        "ThroughputCapacity AutomaticBackupRetentionDays CopyTagsToBackups CopyTagsToVolumes DiskIopsConfiguration"
+        " DailyAutomaticBackupStartTime WeeklyMaintenanceStartTime".split()
+    ),
+}
+
+
+def _changed(old: dict[str, Any], new: dict[str, Any]) -> set[str]:
+    return {name for name in {*old, *new} if old.get(name) != new.get(name)}
+
+
+def _stays_the_same_file_system(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    for name in _changed(old, new) - {"StorageCapacity", "Tags"}:
+        inner = _changed(old.get(name) or {}, new.get(name) or {}) if name in IN_PLACE else set()
+        if name not in IN_PLACE or inner - IN_PLACE[name]:
+            return False
+    # Another throughput of a scratch or a first-generation file system would need another one.
+    before, after = (each.get("LustreConfiguration") or {} for each in (old, new))
+    return "PerUnitStorageThroughput" not in _changed(before, after) or after.get("DeploymentType") == "PERSISTENT_2"
+
+
+def _change_file_system(place: Place, identity: str, old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    for name in _changed(old, new) - {"Tags"}:
+        inner = _changed(old.get(name) or {}, new[name]) if name in IN_PLACE else set()
+        asked[name] = {key: new[name][key] for key in inner if key in new[name]} if inner else new[name]
+    if asked:
+        wish = typed(asked, tuple(FSX_NUMBERS), tuple(FSX_TRUTHS))
+        place.ask("fsx", "UpdateFileSystem", FileSystemId=identity, **wish)
+    return {}
 
 
 def _delete_file_system(place: Place, identity: str, _: dict[str, Any]) -> None:
@@ -166,7 +207,8 @@ kind("AWS::S3::Bucket", create=_bucket, delete=_delete_bucket, attributes="Arn D
      " OwnershipControls Tags")  # fmt: skip
 kind("AWS::S3::BucketPolicy", create=_bucket_policy, delete=_delete_bucket_policy, update=_change_bucket_policy,
      required="Bucket PolicyDocument", comes=2.0)  # fmt: skip
-kind("AWS::FSx::FileSystem", create=_file_system, delete=_delete_file_system, required="FileSystemType SubnetIds",
+kind("AWS::FSx::FileSystem", create=_file_system, delete=_delete_file_system, update=_change_file_system,
+     in_place=_stays_the_same_file_system, required="FileSystemType SubnetIds",
      optional="StorageCapacity StorageType SecurityGroupIds KmsKeyId LustreConfiguration OpenZFSConfiguration"
      " FileSystemTypeVersion Tags", attributes="DNSName ResourceARN LustreMountName RootVolumeId",
      comes=_file_system_comes, goes=fsx.GOES)  # fmt: skip

@@ -4,7 +4,7 @@ from typing import Any
 
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.cloudformation.resources import KINDS, check_properties
-from clusters.sandbox.cloudformation.stacks import Resource, Stack, scope_of
+from clusters.sandbox.cloudformation.stacks import NEVER, Resource, Stack, scope_of
 from clusters.sandbox.cloudformation.template import needs
 from clusters.sandbox.errors import AwsError
 
@@ -12,12 +12,13 @@ CHANGE_TAKES = 5.0
 
 
 def begin(
-    cloud: Cloud, stack: Stack, body: str, template: dict[str, Any], parameters: dict[str, str], at: float
+    cloud: Cloud, stack: Stack, body: str, template: dict[str, Any], parameters: dict[str, str], token: str, at: float
 ) -> None:
     """Take the new template and plan the steps; nothing to do is an error."""
     before = (stack.body, stack.template, stack.parameters)
     if (template, parameters) == (stack.template, stack.parameters):
         raise AwsError("ValidationError", "No updates are to be performed.", 400)
+    stack.call_token = token
     stack.before, stack.body, stack.template, stack.parameters = before, body, template, parameters
     scope = scope_of(cloud, stack)
     wanted = {name for name, resource in template["Resources"].items() if scope.included(resource)}
@@ -72,7 +73,7 @@ def _forward(cloud: Cloud, stack: Stack, at: float) -> None:
         else:
             _change(cloud, stack, resource, at)
     except AwsError as error:
-        assert resource is not None
+        resource = stack.resources[name]  # by now perhaps the one that was to replace it
         failed = "CREATE_FAILED" if action == "make" else "UPDATE_FAILED"
         stack.note(at, resource, failed, engine.handler_message(resource.type, error))
         _put_back(cloud, stack, at, name)
@@ -87,7 +88,7 @@ def _change(cloud: Cloud, stack: Stack, resource: Resource, at: float) -> None:
     if new == old and written["Type"] == resource.type:
         return
     check_properties(written["Type"], new)
-    if written["Type"] == resource.type and rule.update is not None:
+    if written["Type"] == resource.type and rule.update is not None and rule.in_place(old, new):
         stack.note(at, resource, "UPDATE_IN_PROGRESS")
         place = stack.place(cloud, resource.logical)
         resource.attributes = {**resource.attributes, **rule.update(place, resource.physical, old, new)}
@@ -109,14 +110,23 @@ def _put_back(cloud: Cloud, stack: Stack, at: float, failed: str) -> None:
     assert stack.before is not None
     stack.move(at, "UPDATE_ROLLBACK_IN_PROGRESS", f"The following resource(s) failed to update: [{failed}]. ")
     stack.body, stack.template, stack.parameters = stack.before
-    replaced = {old.logical: old for old in stack.leftovers}
+    from clusters.sandbox.cloudformation import engine
+
+    replaced, stuck = {old.logical: old for old in stack.leftovers}, []
     stack.leftovers = []
     for action, name, old in reversed(stack.done):
         if action == "change":
             resource = stack.resources[name]
             rule = KINDS[resource.type]
-            if rule.update is not None:
-                rule.update(stack.place(cloud, name), resource.physical, resource.properties, old)
+            try:
+                if rule.update is not None:
+                    rule.update(stack.place(cloud, name), resource.physical, resource.properties, old)
+            except (
+                AwsError
+            ) as error:  # for instance storage, which only grows: it stays as it is, and the stack says so
+                stack.note(at, resource, "UPDATE_FAILED", engine.handler_message(resource.type, error))
+                stuck.append(name)
+                continue
             resource.properties = old
             stack.note(at, resource, "UPDATE_COMPLETE")
         elif action == "replace" or name in replaced:
@@ -129,6 +139,9 @@ def _put_back(cloud: Cloud, stack: Stack, at: float, failed: str) -> None:
     elif failed in stack.resources and stack.resources[failed].status == "UPDATE_FAILED":
         stack.note(at, stack.resources[failed], "UPDATE_COMPLETE")
     stack.steps, stack.done, stack.due = [], [], at
+    if stuck:
+        stack.move(at, "UPDATE_ROLLBACK_FAILED", f"The following resource(s) failed to update: [{', '.join(stuck)}]. ")
+        stack.due = NEVER
 
 
 def _clean_up(cloud: Cloud, stack: Stack, at: float, engine: Any) -> None:

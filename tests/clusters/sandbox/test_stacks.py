@@ -398,6 +398,49 @@ def test_an_update_that_fails_is_put_back(account: Account) -> None:
     assert {one["Name"]: one["Value"] for one in found} == {"/A": "1"}
 
 
+def changed_lustre(account: Account, template: dict[str, Any], **update: Any) -> tuple[str, str, dict[str, Any]]:
+    """The file system before and after an update of its stack."""
+    account.stack("fs", template)
+    account.cloud.advance(1500)
+    (before,) = account("fsx").describe_file_systems()["FileSystems"]
+    account("cloudformation").update_stack(
+        StackName="fs", TemplateBody=json.dumps(update["to"]), Capabilities=["CAPABILITY_IAM"]
+    )
+    account.cloud.advance(2500)
+    living = [s for s in account("fsx").describe_file_systems()["FileSystems"] if s["Lifecycle"] == "AVAILABLE"]
+    return account.stack_status("fs"), before["FileSystemId"], living[0]
+
+
+def test_throughput_and_more_storage_change_a_file_system_in_its_place(account: Account) -> None:
+    status, was, now = changed_lustre(account, lustre(gib=2400), to=lustre(gib=4800, rate=500))
+    assert (status, now["FileSystemId"], now["StorageCapacity"]) == ("UPDATE_COMPLETE", was, 4800)
+    assert now["LustreConfiguration"]["PerUnitStorageThroughput"] == 500
+
+
+def test_storage_never_shrinks_and_the_update_is_put_back(account: Account) -> None:
+    status, was, now = changed_lustre(account, lustre(gib=4800), to=lustre(gib=2400))
+    assert (status, now["FileSystemId"], now["StorageCapacity"]) == ("UPDATE_ROLLBACK_COMPLETE", was, 4800)
+
+
+def test_another_kind_of_storage_is_another_file_system(account: Account) -> None:
+    other = lustre()
+    other["Resources"]["Lustre"]["Properties"]["LustreConfiguration"] = {
+        "DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200}  # fmt: skip
+    status, was, now = changed_lustre(account, lustre(), to=other)
+    assert status == "UPDATE_COMPLETE" and now["FileSystemId"] != was
+
+
+def test_the_events_of_an_update_carry_its_token(account: Account) -> None:
+    account.stack("one", parameters(A="1"), ClientRequestToken="made")
+    account.cloud.advance(30)
+    wish = {"StackName": "one", "TemplateBody": json.dumps(parameters(A="2")), "ClientRequestToken": "changed"}
+    account("cloudformation").update_stack(**wish)
+    account.cloud.advance(60)
+    events = account("cloudformation").describe_stack_events(StackName="one")["StackEvents"]
+    tokens = {event["ResourceStatus"]: event["ClientRequestToken"] for event in events}
+    assert (tokens["CREATE_COMPLETE"], tokens["UPDATE_COMPLETE"]) == ("made", "changed")
+
+
 def test_an_account_has_room_for_five_networks(account: Account) -> None:
     vpc = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.1.0.0/16"}}
     account.stack("many", with_resources(**{f"Vpc{n}": vpc for n in range(5)}))  # one is there from the beginning
