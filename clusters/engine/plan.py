@@ -30,6 +30,7 @@ class PartNow:
     applied: int = 0  # the last generation the provider accepted
     behind: bool = False  # its wished request differs from the accepted one
     existed: bool = False
+    put_back: bool = False  # its last update was refused and undone
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ def _towards_ready(wish: Wish, parts: Sequence[PartNow]) -> Plan:
         return Plan(moving, SOON, why="Waiting for the proofs.", parts=now, prove=True)
     if wish.state == "approved":
         return Plan("creating", SOON, parts=now)  # found complete at the first look; told one step at a time
-    return Plan("ready", WATCH, parts=now)
+    # What was put back works as it did before: usable, and a person decides what is wished instead.
+    return Plan("ready", WATCH, parts=now, needs_person=_refused(parts))
 
 
 def _make(wish: Wish, part: PartNow, now: dict[str, str], moving: str) -> Plan | None:
@@ -175,6 +177,12 @@ def _unless_settled(wish: Wish, moving: str) -> str:
     return "degraded" if wish.state == "degraded" and wish.proven == wish.generation else moving
 
 
+def _refused(parts: Sequence[PartNow]) -> str:
+    """What the provider said when it undid the last update."""
+    put_back = next((part for part in parts if part.put_back), None)
+    return (put_back.reason or "The provider undid the last update.") if put_back else ""
+
+
 def _towards_deleted(wish: Wish, parts: Sequence[PartNow]) -> Plan:
     now: dict[str, str] = {}
     for part in reversed(parts):
@@ -216,12 +224,16 @@ def _conditions(wish: Wish, parts: Sequence[PartNow], found: Plan) -> tuple[Cond
         healthy: Answer = (
             "yes" if found.state == "ready" else ("no" if found.state in ("degraded", "failed") else "unknown")
         )
-        current: Answer = "yes" if all(part.applied >= wish.generation and not part.behind for part in parts) else "no"
+        current: Answer = (
+            "yes"
+            if all(part.applied >= wish.generation and not part.behind and not part.put_back for part in parts)
+            else "no"
+        )
         answers = (complete, healthy, current)
     progressing: Answer = "no" if found.needs_person else "yes"
     return (
         Condition("Provisioned", answers[0], "" if answers[0] == "yes" else found.why or found.lost),
         Condition("Healthy", answers[1], found.why if answers[1] == "no" else found.lost),
-        Condition("Current", answers[2]),
+        Condition("Current", answers[2], _refused(parts) if answers[2] == "no" else ""),
         Condition("Progressing", progressing, found.needs_person),
     )

@@ -87,6 +87,7 @@ def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
         applied=row.applied,
         behind=_behind(known, row, seen),
         existed=row.existed,
+        put_back=bool(seen and seen.put_back),
     )
 
 
@@ -94,6 +95,8 @@ def _behind(known: facts.Known, row: ExternalObject, seen: Seen | None) -> bool:
     """Whether the accepted request differs from the wished one; only asked of what is complete and not current."""
     if seen is None or seen.phase not in ("ready", "failed") or row.applied >= known.cluster.generation:
         return False
+    if seen.put_back:
+        return True  # it was accepted once and undone: another generation tries again, also with the same request
     try:
         return bool(row.body_sha256) and row.body_sha256 != known.wished_digest(row.role)
     except MissingOutput:

@@ -52,8 +52,10 @@ def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
         columns |= {"last_seen_at": Now(), "external_id": seen.external_id}
     if seen.phase == "ready" and seen.ours:
         columns |= {"outputs": dict(seen.outputs), "existed": True, "refused_since": None}
-        if row.applied < known.cluster.generation and (
-            not row.body_sha256 or row.body_sha256 == known.wished_digest(row.role)
+        if (
+            not seen.put_back
+            and row.applied < known.cluster.generation
+            and (not row.body_sha256 or row.body_sha256 == known.wished_digest(row.role))
         ):
             columns |= {"applied": known.cluster.generation, "body_sha256": known.wished_digest(row.role)}
     if seen.events:
@@ -284,7 +286,9 @@ def cluster(row: Cluster, known: Known, looked: Any, todo: Any, verdict: Any) ->
 def _conditions(row: Cluster, todo: Any, verdict: Any) -> list[dict[str, str]]:
     """Five questions; `since` stays while the answer does."""
     before = {condition["type"]: condition for condition in row.conditions}
-    answers = [("Fits", "no" if verdict.fits else "yes", verdict.fits)]
+    # Nobody can tell whether it fits while the account does not answer; what was refused before stays refused.
+    fits = "unknown" if verdict.lost else ("no" if verdict.fits else "yes")
+    answers = [("Fits", fits, verdict.lost or verdict.fits)]
     answers += [(condition.type, condition.status, condition.sentence) for condition in todo.conditions]
     now = timezone.now().isoformat()
     told = []

@@ -65,6 +65,7 @@ class Seen:
     reason: str = ""  # the engine's own sentence
     external_id: str = ""
     ours: bool = True  # carries the ownership tags of this Part
+    put_back: bool = False  # our last update was undone by the provider: ready, with the configuration it had before
     outputs: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeSeen, ...] = ()
     events: tuple[PartEvent, ...] = ()

@@ -36,6 +36,8 @@ PHASES: Mapping[str, Phase] = {
     "IMPORT_ROLLBACK_COMPLETE": "ready",
     "IMPORT_ROLLBACK_FAILED": "failed",
 }
+PUT_BACK = "UPDATE_ROLLBACK_COMPLETE"
+LONGEST_ATTEMPT = 1_000
 EVENTS = 200  # a stack of ours has some 70; older ones were recorded by earlier looks
 CONSEQUENCES = ("cancelled", "the following resource(s) failed")
 
@@ -54,10 +56,13 @@ class Stacks:
         if status == "DELETE_COMPLETE":
             return Seen("absent", status)
         events = self._events(account, stack["StackId"], part.body.get("seen", ""))
+        attempt = self._attempt(account, stack["StackId"]) if status == PUT_BACK else []
+        put_back = _is_ours(attempt, part.token)
         return Seen(
             phase=PHASES.get(status, "busy"),
             status=status,
-            reason=_reason(stack, events),
+            reason=_reason(stack, attempt if put_back else events),
+            put_back=put_back,
             external_id=stack["StackId"],
             ours=_carries(stack.get("Tags", []), part.tags),
             outputs={output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])},
@@ -115,6 +120,21 @@ class Stacks:
                 break
             found.append(event)
         return found
+
+    def _attempt(self, account: Account, stack_id: str) -> list[dict[str, Any]]:
+        """The events of the newest update, newest first, also those that are recorded: its reason is still asked for."""
+        found = []
+        pages = aws.pages(account, "cloudformation", "DescribeStackEvents", "StackEvents", StackName=stack_id)
+        for event in islice(pages, LONGEST_ATTEMPT):
+            found.append(event)
+            if event.get("PhysicalResourceId") == stack_id and event.get("ResourceStatus") == "UPDATE_IN_PROGRESS":
+                break
+        return found
+
+
+def _is_ours(attempt: list[dict[str, Any]], token: str) -> bool:
+    """Every event carries the token of the call behind it. What somebody else tried and failed is no answer to us."""
+    return bool(token) and any(event.get("ClientRequestToken") == token for event in attempt)
 
 
 def _request(part: Part) -> dict[str, Any]:

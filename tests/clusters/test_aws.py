@@ -175,7 +175,7 @@ def test_every_status_of_a_stack_has_its_phase():
                and status != "REVIEW_IN_PROGRESS")  # fmt: skip
 
 
-def stack(status, events=(), tags=TAGS):
+def stack(status, events=(), tags=TAGS, token="token-1"):
     held = "".join(f"<member><Key>{key}</Key><Value>{value}</Value></member>" for key, value in tags.items())
     described = (
         "<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>c-base</StackName>"
@@ -188,6 +188,8 @@ def stack(status, events=(), tags=TAGS):
         f"<member><EventId>{key}</EventId><StackName>c-base</StackName><StackId>arn:stack</StackId>"
         f"<LogicalResourceId>{resource}</LogicalResourceId><ResourceType>AWS::X</ResourceType>"
         f"<ResourceStatus>{state}</ResourceStatus><ResourceStatusReason>{reason}</ResourceStatusReason>"
+        f"<PhysicalResourceId>{'arn:stack' if resource == 'c-base' else 'x'}</PhysicalResourceId>"
+        f"<ClientRequestToken>{token}</ClientRequestToken>"
         "<Timestamp>2026-11-30T00:00:01Z</Timestamp></member>"
         for key, resource, state, reason in events
     )
@@ -219,6 +221,26 @@ def test_a_failed_stack_tells_what_failed_first_and_not_the_consequence(cloud):
     assert seen.reason == "Lustre: No capacity for file systems in apne1-az4"
     assert [event.key for event in seen.events] == ["e1", "e2", "e3", "e4"]
     assert seen.outputs == {"VpcId": "vpc-1"}
+
+
+PUT_BACK = (
+    ("u5", "c-base", "UPDATE_ROLLBACK_COMPLETE", ""),
+    ("u4", "c-base", "UPDATE_ROLLBACK_IN_PROGRESS", "The following resource(s) failed to update: [Lustre]."),
+    ("u3", "Lustre", "UPDATE_FAILED", "Storage capacity can only be increased"),
+    ("u2", "Lustre", "UPDATE_IN_PROGRESS", ""),
+    ("u1", "c-base", "UPDATE_IN_PROGRESS", "User Initiated"),
+    *FAILED,
+)
+
+
+@pytest.mark.parametrize(("token", "put_back"), [("token-1", True), ("somebody-else", False)])
+def test_an_update_that_was_undone_is_told_with_its_reason_also_when_its_events_are_known(cloud, token, put_back):
+    described, events = stack("UPDATE_ROLLBACK_COMPLETE", PUT_BACK, token=token)
+    cloud.answer("DescribeStacks", described)
+    cloud.answer("DescribeStackEvents", events)
+    seen = Stacks().look(ACCOUNT, part(body={"seen": "u5"}))
+    assert (seen.phase, seen.put_back, seen.events) == ("ready", put_back, ())
+    assert seen.reason == ("Lustre: Storage capacity can only be increased" if put_back else "It says so.")
 
 
 def test_events_are_read_up_to_the_one_that_is_known(cloud):

@@ -57,6 +57,18 @@ SITUATIONS = {
         "failed",
         None,
     ),
+    "what was put back works as before and is not asked for again by itself": (
+        wish("ready", generation=2, proven=2, proofs_open=False),
+        [part(STACK, applied=2, put_back=True), part(HYPERPOD, applied=2)],
+        "ready",
+        None,
+    ),
+    "another generation tries again what was put back": (
+        wish("ready", generation=3, proven=2),
+        [part(STACK, applied=2, put_back=True, behind=True), part(HYPERPOD, applied=3)],
+        "updating",
+        Call("base", "update"),
+    ),
     "a node that is missing degrades a proven cluster": (
         wish("ready", nodes_running=3, **READY),
         [STACK, HYPERPOD],
@@ -204,6 +216,15 @@ def test_asking_for_proofs_begins_when_all_nodes_run():
 def test_being_denied_needs_a_person_and_leaves_a_running_cluster_what_it_is():
     found = plan(wish("ready", **READY), [part(STACK, phase=None, error="denied", error_message="not authorised")])
     assert (found.state, found.needs_person, found.call) == ("ready", "not authorised", None)
+
+
+def test_an_update_that_was_put_back_is_not_current_and_says_why():
+    parts = [part(STACK, put_back=True, reason="Lustre: only more storage"), HYPERPOD]
+    found = plan(wish("ready", **READY), parts)
+    told = {condition.type: (condition.status, condition.sentence) for condition in found.conditions}
+    assert told["Current"] == ("no", "Lustre: only more storage")
+    assert told["Provisioned"][0] == told["Healthy"][0] == "yes"
+    assert found.needs_person == "Lustre: only more storage"
 
 
 STATES = sorted(set(CLUSTER) - {"requested", "deleted"})

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from clusters import actions
-from clusters.models import ExternalObject, Job, NodeInstance, Proof, ServiceQuota
+from clusters.models import ExternalObject, Job, NodeInstance, Proof, Revision, ServiceQuota
 from tenants.history.models import Entry
 from tenants.models import Due, Lane
 from tenants.wall.acting import acting_for
@@ -121,6 +121,59 @@ def test_lost_contact_is_said_and_changes_nothing(bench):
     found = bench.look(cluster)
     assert found.state == "ready" and found.unknown_since is None
     assert bench.kinds()[-2:] == ["cluster.contact_lost", "cluster.contact_back"]
+
+
+def told(cluster):
+    return {each["type"]: (each["status"], each["sentence"]) for each in cluster.conditions}
+
+
+def test_nobody_knows_whether_it_fits_while_the_account_does_not_answer(bench):
+    cluster = bench.until(bench.approved(), "ready")
+    assert told(cluster)["Fits"] == ("yes", "")
+    bench.cloud.fault("timeout_after_success", operation="DescribeStacks", account=bench.cloud_account.id, times=2)
+    lost = bench.look(cluster)
+    assert told(lost)["Fits"] == ("unknown", lost.unknown_reason)
+    assert told(bench.look(cluster))["Fits"] == ("yes", "")
+
+
+def wished_anew(bench, cluster, gib):
+    """Another revision with so much storage, and the generation that asks for it."""
+    with acting_for(bench.tenant):
+        newest = Revision.objects.filter(cluster=cluster).order_by("-number").first()
+        body = {
+            **newest.body,
+            "storage": {**newest.body["storage"], "lustre": {"capacity_gib": gib, "mbs_per_tib": 250}},
+        }
+        Revision.objects.create(
+            tenant=bench.tenant, cluster=cluster, number=newest.number + 1, body=body, author="engine"
+        )
+        actions.retry_cluster(cluster=cluster, by="engine")
+
+
+def test_an_update_that_the_provider_undid_is_told_and_tried_again_when_wished_anew(bench):
+    cluster = bench.until(bench.approved(storage={"lustre": {"capacity_gib": 4800, "mbs_per_tib": 250}}), "ready")
+    wished_anew(bench, cluster, 2400)
+    assert bench.look(cluster).state == "updating"
+    refused = bench.until(cluster, "ready")
+    assert bench.part("base").status == "UPDATE_ROLLBACK_COMPLETE"
+    assert told(refused)["Current"][0] == "no" and "only be increased" in told(refused)["Current"][1]
+    assert "only be increased" in refused.needs_person
+    updates = bench.creates("UpdateStack")
+    again = bench.look(cluster, steps=3)
+    assert (again.state, told(again)["Current"], bench.creates("UpdateStack")) == (
+        "ready",
+        told(refused)["Current"],
+        updates,
+    )
+    with acting_for(bench.tenant):
+        actions.retry_cluster(cluster=cluster, by="engine")
+    bench.look(cluster)
+    assert bench.creates("UpdateStack") == updates + 1
+    bench.until(cluster, "ready")
+    wished_anew(bench, cluster, 4800)  # what it has: there is nothing to update, and it is current
+    bench.look(cluster)
+    current = bench.until(cluster, "ready")
+    assert told(current)["Current"] == ("yes", "") and current.needs_person == ""
 
 
 def test_a_vanished_cluster_is_reported_and_not_rebuilt(bench, settings):
