@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import urllib.parse
@@ -17,6 +18,7 @@ import botocore.session
 import pytest
 
 from clusters.providers import Account, aws
+from program.devstack.embedded import die_with_parent
 
 ROOT = Path(__file__).parents[2]
 HUB = {"AWS_ACCESS_KEY_ID": "AKIACOHORTHUB000000A", "AWS_SECRET_ACCESS_KEY": "cohort-hub"}
@@ -66,7 +68,15 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     command += ["--programme", str(ROOT / "program" / "demo" / "programme.yaml")]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     with (state / "log").open("w") as log:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            preexec_fn=die_with_parent(signal.SIGKILL),
+        )
     try:
         assert process.stdout
         found = re.search(r"http://\S+", process.stdout.readline())

@@ -19,6 +19,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from program.devstack.embedded import die_with_parent
+
 ROOT = Path(__file__).parents[3]
 REGION = "ap-northeast-1"
 HUB = ("AKIACOHORTHUB000000A", "cohort-hub")
@@ -50,7 +52,10 @@ class Process:
         words = [sys.executable, "-m", "clusters.sandbox", "--port", str(self.port), "--state", str(self.state)]
         words += ["--speed", str(self.speed), *(["--programme", str(self.programme)] if self.programme else [])]
         log = (self.state.parent / f"{self.state.name}.log").open("a")
-        self.running = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True)
+        ends_with_us = die_with_parent(signal.SIGKILL)
+        self.running = subprocess.Popen(
+            words, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=ends_with_us
+        )
         assert self.running.stdout is not None
         said = self.running.stdout.readline()
         assert "listens on" in said, (self.state.parent / f"{self.state.name}.log").read_text()
