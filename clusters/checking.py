@@ -4,10 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import facts
+from clusters import engine_check, facts
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.findings import Finding, Refusals
 from clusters.models import CloudAccount, Cluster, Reservation, Revision, ServiceQuota
@@ -52,6 +53,15 @@ def check(*, account: CloudAccount, name: str, body: Any, other_than: Cluster | 
         ),
     )
     return Checked(wish, findings)
+
+
+def check_with_engine(*, account: CloudAccount, name: str, body: Any) -> Checked:
+    """The same, and what the engine's own schema finds. Asks a process beside us, so never while rows are locked."""
+    checked = check(account=account, name=name, body=body)
+    if checked.configuration is None:
+        return checked
+    told = engine_check.findings(checked.configuration, name=name, address=settings.PCLUSTER_SCHEMA)
+    return Checked(checked.configuration, engine_check.beside(checked.findings, told))
 
 
 def _quotas(account: CloudAccount, region: str) -> Quotas:

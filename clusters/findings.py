@@ -108,6 +108,37 @@ SENTENCES: Mapping[str, str] = {
     ),
     "role_count": gettext_noop("The group %(group)s asks for %(asked)s instances; a %(role)s is %(allowed)s."),
     "no_openzfs": gettext_noop("%(title)s brings no OpenZFS file system."),
+    "settings_closed": gettext_noop("%(field)s cannot be told to the engine from here."),
+    "settings_ours": gettext_noop("%(field)s is “%(asked)s”, but Cohort itself sets it."),
+    "settings_value": gettext_noop("%(field)s has “%(asked)s” in it, which is neither text, a number, nor yes or no."),
+    "settings_too_deep": gettext_noop("%(field)s lies %(asked)s levels deep; the most is %(allowed)s."),
+    # What ParallelCluster's own schema says
+    "schema": gettext_noop("ParallelCluster's own schema takes the configuration."),
+    "schema_unknown": gettext_noop("ParallelCluster knows no %(path)s."),
+    "schema_missing": gettext_noop("ParallelCluster wants %(path)s, and it is missing."),
+    "schema_choice": gettext_noop("%(path)s is “%(asked)s”; ParallelCluster takes %(allowed)s."),
+    "schema_least": gettext_noop("%(path)s is %(asked)s; ParallelCluster takes %(allowed)s or more."),
+    "schema_most": gettext_noop("%(path)s is %(asked)s; ParallelCluster takes %(allowed)s or less."),
+    "schema_longest": gettext_noop("%(path)s is “%(asked)s”; ParallelCluster takes %(allowed)s characters at most."),
+    "schema_number": gettext_noop("%(path)s is “%(asked)s”; ParallelCluster takes a number there."),
+    "schema_yes_or_no": gettext_noop("%(path)s is “%(asked)s”; ParallelCluster takes true or false there."),
+    "schema_text": gettext_noop("%(path)s is no text; ParallelCluster takes text there."),
+    "schema_list": gettext_noop("%(path)s is no list; ParallelCluster takes a list there."),
+    "schema_fields": gettext_noop("%(path)s is “%(asked)s”; ParallelCluster takes named fields there."),
+    "schema_pattern": gettext_noop("%(path)s is “%(asked)s”, which does not have the form that ParallelCluster wants."),
+    "schema_other": gettext_noop("%(path)s is “%(asked)s”; ParallelCluster says: %(says)s"),
+    "schema_off": gettext_noop(
+        "Not checked by ParallelCluster's own schema: the process that knows it is not part of this installation."
+    ),
+    "schema_away": gettext_noop(
+        "Not checked by ParallelCluster's own schema: the process that knows it does not run, or is still starting."
+    ),
+    "schema_late": gettext_noop(
+        "Not checked by ParallelCluster's own schema: the process that knows it did not answer in time."
+    ),
+    "schema_dumb": gettext_noop(
+        "Not checked by ParallelCluster's own schema: the process that knows it fell over this configuration."
+    ),
     # Whether it fits
     "region": gettext_noop("%(title)s is offered in %(asked)s."),
     "region_not_offered": gettext_noop("%(title)s is not offered in %(asked)s."),
@@ -239,6 +270,16 @@ ADVICE: Mapping[str, str] = {
     ),
     "not_here": gettext_noop("Leave it out."),
     "twice": gettext_noop("Give each group a name of its own."),
+    "settings_closed": gettext_noop("Open are: %(allowed)s."),
+    "settings_ours": gettext_noop("Leave it out."),
+    "settings_value": gettext_noop("Put text in quotation marks."),
+    "schema_unknown": gettext_noop("Leave it out, or look how it is spelt."),
+    "schema_missing": gettext_noop("Fill it in."),
+    "schema_choice": gettext_noop("Choose one of them."),
+    "schema_off": gettext_noop("ParallelCluster checks it itself before it creates anything."),
+    "schema_away": gettext_noop("ParallelCluster checks it itself before it creates anything."),
+    "schema_late": gettext_noop("ParallelCluster checks it itself before it creates anything."),
+    "schema_dumb": gettext_noop("ParallelCluster checks it itself before it creates anything."),
     "bad_network": gettext_noop("Write it like %(suggestion)s."),
     "network_not_private": gettext_noop("Take one from 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16."),
     "subnet_outside": gettext_noop("Ask for a smaller subnet or a larger network."),

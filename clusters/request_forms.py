@@ -17,7 +17,7 @@ from tenants.web.templatetags.show import words
 MOST_GROUPS = 100
 SUBNETS = range(20, 26)
 LOST_PER_SUBNET = 5  # AWS keeps five addresses of every subnet
-LARGEST_DOCUMENT = 200_000
+LARGEST_DOCUMENT, LARGEST_SETTINGS = 200_000, 20_000
 PLAIN = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
 RESERVED = forms.TextInput(attrs=PLAIN | {"list": "reserved"})
 
@@ -27,6 +27,43 @@ OF_CHOICES = (gettext_noop("Automatic"), gettext_noop("None"), gettext_noop("MB/
 
 def options(limits: Parameter) -> list[tuple[Any, str]]:
     return [(str(choice), f"{_(str(choice))} {_(limits.unit)}".strip()) for choice in limits.choices]
+
+
+class OneMeaning(yaml.SafeLoader):
+    """YAML without aliases, which can unfold a few lines into gigabytes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError(_("Aliases (*name) are not read here; write it out."))
+        return super().compose_node(parent, index)
+
+
+def read_text(text: str) -> Any:
+    """What a text in JSON or YAML says. Raises ValidationError."""
+    try:
+        return json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, OneMeaning)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        told = str(error)[:400]
+        raise forms.ValidationError(_("This cannot be read as JSON or YAML: %(why)s") % {"why": told}) from None
+
+
+class EngineSettings(forms.CharField):
+    """What ParallelCluster is told in its own words, beside what Cohort tells it."""
+
+    def __init__(self, open_to: tuple[str, ...]) -> None:
+        example = "Monitoring:\n  DetailedMonitoring: true"
+        super().__init__(
+            label=_("Settings of ParallelCluster"),
+            required=False,
+            max_length=LARGEST_SETTINGS,
+            strip=False,
+            widget=forms.Textarea(attrs=PLAIN | {"rows": 8, "class": "mono", "placeholder": example}),
+            help_text=_("YAML as in its own configuration file. Open are: %(parts)s.") % {"parts": ", ".join(open_to)},
+        )
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        return read_text(text) if text and text.strip() else {}
 
 
 class WhatAndWhere(forms.Form):
@@ -98,6 +135,8 @@ class RequestForm(WhatAndWhere):
                 label=_("Deep health checks"), required=False, widget=forms.CheckboxSelectMultiple
             )
             self._choice("deep_health_checks", limits["deep_health_checks"])
+        if architecture.engine_settings:
+            self.fields["engine_settings"] = EngineSettings(architecture.engine_settings)
         if "software.kubernetes" in limits:
             self.fields["kubernetes"] = forms.ChoiceField(label=_("Kubernetes"))
             self._choice("kubernetes", limits["software.kubernetes"])
@@ -137,6 +176,7 @@ class RequestForm(WhatAndWhere):
             "deep_health_checks": told.get("deep_health_checks", []),
             "storage": storage,
             "software": {"kubernetes": told["kubernetes"]} if "kubernetes" in told else {},
+            "engine_settings": told.get("engine_settings") or {},
         }
 
 
@@ -215,15 +255,6 @@ GroupSet = forms.formset_factory(
 )
 
 
-class OneMeaning(yaml.SafeLoader):
-    """YAML without aliases, which can unfold a few lines into gigabytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(_("Aliases (*name) are not read here; write it out."))
-        return super().compose_node(parent, index)
-
-
 class PasteForm(WhatAndWhere):
     """A configuration as somebody has it already, in JSON or YAML."""
 
@@ -236,12 +267,7 @@ class PasteForm(WhatAndWhere):
     )
 
     def clean_document_text(self) -> Any:
-        text = self.cleaned_data["document_text"]
-        try:
-            return json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, OneMeaning)
-        except (ValueError, RecursionError, yaml.YAMLError) as error:
-            told = str(error)[:400]
-            raise forms.ValidationError(_("This cannot be read as JSON or YAML: %(why)s") % {"why": told}) from None
+        return read_text(self.cleaned_data["document_text"])
 
 
 def kept(data: QueryDict, form: forms.Form) -> dict[str, Any]:

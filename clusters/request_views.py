@@ -37,6 +37,7 @@ FIELDS = {
     "storage.openzfs.mbs": "id_openzfs_mbs",
     "storage.bucket": "id_bucket",
     "node_recovery": "id_node_recovery",
+    "engine_settings": "id_engine_settings",
 }
 
 
@@ -51,13 +52,14 @@ LABELS = {
     "storage.openzfs.capacity_gib": gettext_lazy("OpenZFS"),
     "storage.openzfs.mbs": gettext_lazy("Throughput of OpenZFS"),
     "storage.bucket": gettext_lazy("Bucket"),
+    "engine_settings": gettext_lazy("Settings of ParallelCluster"),
 }
 
 
 @allow(roles.OPERATE)
 @require_http_methods(["GET", "POST"])
 def request_cluster(request: HttpRequest) -> HttpResponse:
-    """Ask for a cluster. `do` says which button was used: shape, add, check or request."""
+    """Ask for a cluster. `do` says which button was used: shape, add, check or request; type: none, it is being typed."""
     participation = Participation.objects.exclude(state__in=["closed", "withdrawn"]).order_by("-created_at").first()
     accounts = queries.accounts()
     if participation is None or not accounts.exists():
@@ -68,9 +70,11 @@ def request_cluster(request: HttpRequest) -> HttpResponse:
     page = _Pasted(request, accounts) if pasting else _Told(request, accounts)
     do = request.POST.get("do", "request") if request.method == "POST" else ""
     checked, refused, status = None, None, 200
-    if do in ("check", "request"):
+    if do in ("type", "check", "request"):
+        if do == "type":
+            page.form.fields["name"].required = False  # it may come last
         checked = page.check()
-        status = 200 if do == "check" else 422
+        status = 422 if do == "request" else 200
         if do == "request" and checked is not None and checked.fits:
             row, refused = attempt(
                 actions.request_cluster, participation=participation, by=request.actor, **page.told()
@@ -82,7 +86,7 @@ def request_cluster(request: HttpRequest) -> HttpResponse:
     context = (
         page.context() | _findings(checked, labelled=not pasting) | {"refused": refused, "pasting": pasting, "do": do}
     )
-    part = "#findings" if do == "check" and request.headers.get("HX-Request") else ""
+    part = "#findings" if do in ("type", "check") and request.headers.get("HX-Request") else ""
     return render(request, f"clusters/request.html{part}", context, status=status)
 
 
@@ -141,7 +145,7 @@ class _Told:
 
     def check(self) -> Checked | None:
         fine = self.form.is_valid() and self.groups.is_valid()
-        return checking.check(**self._wish()) if fine else None
+        return checking.check_with_engine(**self._wish()) if fine else None
 
     def _wish(self) -> dict[str, Any]:
         told = self.form.cleaned_data
@@ -169,7 +173,7 @@ class _Pasted:
         self.form = PasteForm(posted(request), accounts=accounts)
 
     def check(self) -> Checked | None:
-        return checking.check(**self._wish()) if self.form.is_valid() else None
+        return checking.check_with_engine(**self._wish()) if self.form.is_valid() else None
 
     def _wish(self) -> dict[str, Any]:
         told = self.form.cleaned_data
@@ -200,6 +204,8 @@ def _label(path: str) -> str:
     if group := re.fullmatch(r"instance_groups\[(\d+)\]\.(\w+)", path):
         name = GroupForm.base_fields[group[2]].label if group[2] in GroupForm.base_fields else group[2]
         return _("group %(n)s, %(field)s") % {"n": int(group[1]) + 1, "field": name}
+    if path.startswith("engine_settings."):
+        return path.removeprefix("engine_settings.")
     return str(LABELS.get(path, path))
 
 
@@ -219,11 +225,17 @@ def _findings(checked: Checked | None, *, labelled: bool) -> dict[str, Any]:
     return {"checked": checked, "against": grouped["refused"], "warnings": grouped["warning"], "fine": grouped["ok"]}
 
 
+def _place(path: str) -> str:
+    """The field or the panel of the page in which it was asked for."""
+    whole = next((each for each in ("instance_groups", "engine_settings") if path.startswith(each)), path)
+    return FIELDS.get(whole, "groups" if whole == "instance_groups" else "")
+
+
 def _in_words(finding: Finding, labelled: bool) -> dict[str, Any]:
     # Who fills in a form has never seen the paths of a configuration.
     shown = dataclasses.replace(finding, field=_label(finding.field)) if labelled else finding
     return checking.told(shown) | {
         "unit": _(UNITS[finding.unit]) if finding.unit in UNITS else finding.unit,
         "who": _(WHO[finding.who]) if finding.who in WHO else finding.who,
-        "at": FIELDS.get(finding.field, "groups" if finding.field.startswith("instance_groups") else ""),
+        "at": _place(finding.field),
     }

@@ -60,8 +60,9 @@ CONSISTENCY_SECONDS = int(env("CONSISTENCY_SECONDS", "300"))
 
 # --- clouds; boto3 itself reads these variables, the settings only check them
 AWS_ENDPOINT_URL = env("AWS_ENDPOINT_URL", "")
-# Read by the adapter itself, which knows no Django; empty: the one that `prepare.py` installs.
-PCLUSTER = env("PCLUSTER", "")
+PCLUSTER = Path(env("PCLUSTER", str(BASE_DIR / ".pcluster-venv" / "bin" / "pcluster")))
+# The socket of the process that knows ParallelCluster's schema; empty: configurations are not checked by it.
+PCLUSTER_SCHEMA = env("PCLUSTER_SCHEMA", "")
 SANDBOX_SPEED = float(env("SANDBOX_SPEED", "60"))
 
 # --- secrets

@@ -54,9 +54,13 @@ def tenant_clusters(request: Request) -> Response:
     if request.method != "POST":
         return _clusters(request)
     sent = asked(ClusterAsked, request)
+    participation, account = _participation(sent["participation"]), _account(sent["account"])
+    checking.refuse_unless_it_fits(
+        checking.check_with_engine(account=account, name=sent["name"], body=sent["configuration"])
+    )
     made = actions.request_cluster(
-        participation=_participation(sent["participation"]),
-        account=_account(sent["account"]),
+        participation=participation,
+        account=account,
         name=sent["name"],
         body=sent["configuration"],
         by=request.actor,
@@ -71,7 +75,7 @@ def tenant_clusters(request: Request) -> Response:
 def check(request: Request) -> Response:
     """Say what would be found about a configuration, without asking for it."""
     sent = asked(CheckAsked, request)
-    found = checking.check(account=_account(sent["account"]), name=sent["name"], body=sent["configuration"])
+    found = checking.check_with_engine(account=_account(sent["account"]), name=sent["name"], body=sent["configuration"])
     return Response({"fits": found.fits, "findings": [checking.told(finding) for finding in found.findings]})
 
 

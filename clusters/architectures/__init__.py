@@ -64,6 +64,8 @@ class Architecture:
     changelog: tuple[Mapping[str, str], ...]
     folder: Path
     script_files: tuple[str, ...] = ()  # empty: all that lie in the folder `lifecycle`
+    # Parts of the engine's own configuration that a participant may fill, as paths; empty: none.
+    engine_settings: tuple[str, ...] = ()
     families: tuple[str, ...] = ()  # of the compute groups' instance types; empty: any that the engine takes
 
     @property
@@ -129,6 +131,7 @@ def _read(path: Path) -> Architecture:
         changelog=tuple(told["changelog"]),
         folder=path.parent,
         script_files=tuple(told.get("scripts", ())),
+        engine_settings=tuple(told.get("engine_settings", ())),
         families=tuple(told.get("families", ())),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from clusters import architectures, facts
-from clusters.architectures import Architecture, Parameter
+from clusters.architectures import Architecture, Parameter, engine_settings
 from clusters.findings import Finding, Refusals
 
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
@@ -73,6 +73,7 @@ class Configuration:
     storage: Storage
     deep_health_checks: tuple[str, ...] = ()
     software: Mapping[str, str] = field(default_factory=dict)
+    engine_settings: Mapping[str, Any] = field(default_factory=dict)  # in the engine's own words, beside what we write
 
     def document(self) -> dict[str, Any]:
         told = asdict(self)
@@ -154,6 +155,7 @@ class _Reader:
             storage=self.storage(document.get("storage")),
             deep_health_checks=self.checks(document.get("deep_health_checks")),
             software=self.software(document.get("software")),
+            engine_settings=self.engine_settings(document.get("engine_settings")),
         )
 
     def only(self, given: Mapping[str, Any], path: str, known: Any) -> None:
@@ -366,3 +368,16 @@ class _Reader:
         if "software.kubernetes" in self.architecture.parameters:
             software["kubernetes"] = self.limited("software.kubernetes", software.get("kubernetes"))
         return software
+
+    def engine_settings(self, given: Any) -> dict[str, Any]:
+        if not given and not isinstance(given, str | list):
+            return {}
+        if not self.architecture.engine_settings:
+            self.refuse("not_here", engine_settings.FIELD, values={"title": self.architecture.title})
+        elif not isinstance(given, Mapping):
+            self.refuse("not_fields", engine_settings.FIELD)
+        elif wrong := engine_settings.wrong(given, self.architecture.engine_settings):
+            self.findings += wrong
+        else:
+            return dict(given)
+        return {}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from clusters import facts
 from clusters.architectures import Architecture, PartKind
 from clusters.architectures.configuration import Configuration, Group
+from clusters.architectures.engine_settings import laid_over
 
 BUCKET_LENGTH = 63
 ROOT_GIB, COMPUTE_ROOT_GIB = 500, 200
@@ -198,7 +199,24 @@ def parallelcluster(architecture: Architecture, wish: Configuration, wiring: Wir
         "SharedStorage": _shared_storage(wish, wiring),
     }
     objects = [{"bucket": bucket, "key": f"{key}/{name}", "text": text} for name, text in sorted(scripts.items())]
-    return {"configuration": configuration, "objects": objects, "head": head.name}
+    whole = laid_over(configuration, wish.engine_settings)
+    return {"configuration": whole, "objects": objects, "head": head.name}
+
+
+def specimen(wish: Configuration) -> dict[str, Any]:
+    """The configuration file of ParallelCluster before anything is made: what the base stack will give is invented."""
+    empty = "0" * 17
+    base = {
+        "LifecycleBucketName": "cohort-lifecycle",
+        "DataBucketName": wish.storage.bucket or "cohort-data",
+        "NodeSubnetId": f"subnet-{empty}",
+        "SecurityGroupId": f"sg-{empty}",
+        "HeadNodePolicyArn": "arn:aws:iam::000000000000:policy/cohort",
+        "LustreId": f"fs-{empty}",
+        "OpenZfsVolumeId": f"fsvol-{empty}",
+    }
+    wiring = Wiring("0" * 12, "", {"base": "base", "cluster": "cluster"}, {"base": base})
+    return dict(parallelcluster(wish.made_of(), wish, wiring)["configuration"])
 
 
 def _networking(wiring: Wiring, field_name: str, subnets: Any) -> dict[str, Any]:

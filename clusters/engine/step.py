@@ -154,7 +154,7 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
     before = (row.last_call, row.last_call_at)
-    provider = adapter(row.kind, turns.keeper(held))
+    provider = adapter(row.kind, turns.keeper(held), program=settings.PCLUSTER)
     outcome = Outcome(call, before)
     try:
         if call.verb == "create":

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 Phase = Literal["absent", "busy", "ready", "failed", "deleting"]
@@ -103,13 +104,13 @@ def for_ever() -> bool:
     return True
 
 
-def adapter(kind: str, keep: Keep = for_ever) -> Provider:
-    """The adapter of a kind of part: `stack`, `hyperpod` or `parallelcluster`."""
-    from clusters.providers import hyperpod, parallelcluster, stacks
+def adapter(kind: str, keep: Keep = for_ever, *, program: Path | None = None) -> Provider:
+    """The adapter of a kind of part: `stack`, `hyperpod` or `parallelcluster`; `program` is ParallelCluster's."""
+    from clusters.providers import hyperpod, parallelcluster, programs, stacks
 
     adapters: dict[str, Provider] = {
         "stack": stacks.Stacks(),
         "hyperpod": hyperpod.HyperPod(),
-        "parallelcluster": parallelcluster.ParallelCluster(keep),
+        "parallelcluster": parallelcluster.ParallelCluster(keep, program or programs.INSTALLED),
     }
     return adapters[kind]

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -45,8 +46,8 @@ MEANINGS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
 class ParallelCluster:
     """A ParallelCluster as a part. It knows no token: the name is the token, the tags say whose it is."""
 
-    def __init__(self, keep: Keep = for_ever) -> None:
-        self.keep = keep
+    def __init__(self, keep: Keep = for_ever, program: Path = programs.INSTALLED) -> None:
+        self.keep, self.program = keep, program
         self.ran: list[Ran] = []
 
     def look(self, account: Account, part: Part) -> Seen:
@@ -60,7 +61,7 @@ class ParallelCluster:
 
     def create(self, account: Account, part: Part) -> str:
         """First without doing anything, so that its own validators speak; then for real."""
-        programs.could_begin()
+        programs.could_begin(self.program)
         self._upload(account, part)
         return self._with_fresh_keys(account, lambda: self._create(account, part))
 
@@ -75,7 +76,7 @@ class ParallelCluster:
         return str(made.answer.get("cluster", {}).get("cloudformationStackArn", ""))
 
     def update(self, account: Account, part: Part) -> None:
-        programs.could_begin()
+        programs.could_begin(self.program)
         self._upload(account, part)
         self._with_fresh_keys(account, lambda: self._update(account, part))
 
@@ -106,7 +107,7 @@ class ParallelCluster:
         return act()
 
     def _run(self, account: Account, words: tuple[str, ...], files: Mapping[str, str]) -> Ran:
-        ran = programs.run(words, files=files, environment=aws.environment(account), keep=self.keep)
+        ran = programs.run(self.program, words, files=files, environment=aws.environment(account), keep=self.keep)
         self.ran.append(ran)
         return ran
 

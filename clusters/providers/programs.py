@@ -20,7 +20,7 @@ from typing import Any
 
 from clusters.providers import Keep, ProviderError
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+INSTALLED = Path(__file__).resolve().parents[2] / ".pcluster-venv" / "bin" / "pcluster"
 LONGEST = 240.0  # seconds; a creation takes 15 to 40 on two busy cores
 LOOK_EVERY = 0.2
 SAID, LOG = 1_000_000, 300_000  # characters that are kept of what it said and of its log
@@ -50,30 +50,25 @@ class Ran:
         return told if isinstance(told, dict) else None
 
 
-def executable() -> Path:
-    """Where the program is; PCLUSTER names another place."""
-    return Path(os.environ.get("PCLUSTER") or CHECKOUT / ".pcluster-venv" / "bin" / "pcluster")
-
-
-def _found() -> Path:
-    program = executable()
+def _ready(program: Path) -> None:
     if not os.access(program, os.X_OK):
         sentence = "ParallelCluster is not installed on this machine yet; its clusters wait until it is."
         raise ProviderError("throttled", sentence, code="ProgramMissing")
-    return program
 
 
-def could_begin() -> None:
+def could_begin(program: Path) -> None:
     """Raises ProviderError when it certainly could not begin now: nothing needs to be prepared then."""
-    _found()
+    _ready(program)
     with _Turn():
         return
 
 
-def run(words: tuple[str, ...], *, files: Mapping[str, str], environment: Mapping[str, str], keep: Keep) -> Ran:
+def run(
+    program: Path, words: tuple[str, ...], *, files: Mapping[str, str], environment: Mapping[str, str], keep: Keep
+) -> Ran:
     """Run it in a scratch folder that holds `files`, with nothing of our own environment. Raises ProviderError when it
     cannot begin."""
-    program = _found()
+    _ready(program)
     with _Turn() as lock, tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True) as scratch:
         os.pwrite(lock, scratch.encode(), 0)
         for name, text in files.items():

@@ -46,6 +46,7 @@ def stack(state: Path, port: int, cloud_port: int) -> dict[str, str]:
         "DB_NAME": "cohort",
         "DB_PORT": "5432",
         "BROKER_URL": f"redis+socket://{sockets(state)}/valkey.sock?virtual_host=0",
+        "PCLUSTER_SCHEMA": str(sockets(state) / "pcluster-schema.sock"),
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{cloud_port}",
         "AWS_ACCESS_KEY_ID": HUB_KEY,
         "AWS_SECRET_ACCESS_KEY": HUB_SECRET,

@@ -18,7 +18,6 @@ KEYS = {"AWS_ACCESS_KEY_ID": "ASIA1", "AWS_SECRET_ACCESS_KEY": "very-secret", "A
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
     monkeypatch.setenv("PCLUSTER_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setenv("PCLUSTER", str(tmp_path / "pcluster"))
     monkeypatch.setenv("SECRET_KEY", "of the portal")
 
 
@@ -30,7 +29,9 @@ def program(tmp_path: Path, script: str) -> None:
 
 
 def run(keep=lambda: True, **files: str) -> Ran:
-    return programs.run(("create-cluster",), files=files, environment=KEYS, keep=keep)
+    # The program of a test lies beside its lock.
+    beside = Path(os.environ["PCLUSTER_LOCK"]).with_name("pcluster")
+    return programs.run(beside, ("create-cluster",), files=files, environment=KEYS, keep=keep)
 
 
 def alive(pid: int) -> bool:
@@ -133,8 +134,9 @@ def test_there_is_one_at_a_time_on_a_machine(tmp_path):
 
 WORKER = """
 import sys
+from pathlib import Path
 from clusters.providers import programs
-programs.run(("create-cluster",), files={}, environment={}, keep=lambda: True)
+programs.run(Path(sys.argv[1]), ("create-cluster",), files={}, environment={}, keep=lambda: True)
 """
 
 
@@ -145,7 +147,7 @@ def test_it_dies_with_its_worker_and_what_it_left_is_gone_before_the_next_begins
         f"(exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; echo $BASHPID > {tmp_path}/child; exec sleep 100) & "
         f"echo $$ > {tmp_path}/own; wait",
     )
-    worker = subprocess.Popen([sys.executable, "-c", WORKER], env=dict(os.environ))
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path / "pcluster")], env=dict(os.environ))
     end = time.monotonic() + 20
     while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
         assert time.monotonic() < end

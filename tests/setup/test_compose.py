@@ -21,9 +21,13 @@ def compose() -> dict[str, Any]:
     return yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())
 
 
+SCHEMA = "pcluster-schema"  # runs ParallelCluster's own code on what people type, and none of ours
+
+
 def ours() -> dict[str, dict[str, Any]]:
-    """The services that run our own image."""
-    return {name: service for name, service in compose()["services"].items() if service["image"] == "cohort"}
+    """The services that run our own code."""
+    services = compose()["services"].items()
+    return {name: service for name, service in services if service["image"] == "cohort" and name != SCHEMA}
 
 
 def known() -> set[str]:
@@ -77,3 +81,13 @@ def test_no_service_of_production_sees_the_sandbox() -> None:
         if "profiles" not in service:
             assert "AWS_ENDPOINT_URL" not in service["environment"]
             assert "DEBUG" not in service["environment"]
+
+
+def test_what_reads_typed_configurations_has_no_network_no_secrets_and_little_memory() -> None:
+    service = compose()["services"][SCHEMA]
+    assert service["network_mode"] == "none"
+    assert not service["environment"] and not service["secrets"] and not service["depends_on"]
+    assert service["volumes"] == ["sockets:/srv/sockets"] and service["mem_limit"]
+    asked = compose()["services"]["web"]
+    assert asked["environment"]["PCLUSTER_SCHEMA"] in service["command"] and "sockets:/srv/sockets" in asked["volumes"]
+    assert SCHEMA not in asked["depends_on"]

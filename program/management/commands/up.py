@@ -94,6 +94,7 @@ class Command(BaseCommand):
         tree.wait_for(cloud)
         tree.say(f"{settings.SITE_URL} answers")
         # Only now: the first page must not wait for what only some clusters need.
+        tree.launch(_schema())
         tree.launch(Process("pcluster-install", python("program/devstack/prepare.py", "pcluster"), ends=True))
         self._demo(tree)
         tree.say("")
@@ -209,6 +210,13 @@ def _web() -> Process:
         "--timeout", "60", "--no-control-socket",
     ]  # fmt: skip
     return Process("web", python(*words), _answers(f"http://127.0.0.1:{settings.PORT}/readyz"), patience=8)
+
+
+def _schema() -> Process:
+    """Waits until ParallelCluster is installed; always begun again, since nothing else depends on it."""
+    words = ["clusters/providers/schema_server.py", os.environ["PCLUSTER_SCHEMA"]]
+    own = str(settings.PCLUSTER.parent / "python")
+    return Process("pcluster-schema", python(*words, "--python", own), restarts=True)
 
 
 def _celery(tree: Tree, restart: bool) -> list[Process]:

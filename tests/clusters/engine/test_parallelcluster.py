@@ -50,11 +50,11 @@ def until(bench: Bench, cluster, state: str, steps: int = 30):
     return found
 
 
-def in_its_place(monkeypatch, tmp_path, script: str) -> None:
+def in_its_place(settings, tmp_path, script: str) -> None:
     path = tmp_path / "pcluster"
     path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(0o755)
-    monkeypatch.setenv("PCLUSTER", str(path))
+    settings.PCLUSTER = path
 
 
 def told(bench: Bench, cluster) -> str:
@@ -92,8 +92,8 @@ def base_is_ready(bench: Bench, cluster) -> None:
     raise AssertionError("the base did not come")
 
 
-def test_a_program_that_is_missing_falls_over_or_talks_rubbish_is_told_and_waited_for(bench, monkeypatch, tmp_path):
-    monkeypatch.setenv("PCLUSTER", str(tmp_path / "nothing-here"))
+def test_a_program_that_is_missing_falls_over_or_talks_rubbish_is_told_and_waited_for(bench, settings, tmp_path):
+    settings.PCLUSTER = tmp_path / "nothing-here"
     cluster = asked_for(bench)
     base_is_ready(bench, cluster)
     bench.step(SLOW)
@@ -103,20 +103,20 @@ def test_a_program_that_is_missing_falls_over_or_talks_rubbish_is_told_and_waite
         ("echo '<html>sorry</html>'; exit 1", "nothing that can be read"),
         ("kill -9 $$", "killed by signal 9"),
     ):
-        in_its_place(monkeypatch, tmp_path, script)
+        in_its_place(settings, tmp_path, script)
         bench.step(SLOW)
         assert word in told(bench, cluster)
     assert bench.creates("CreateStack") == 1  # the base alone
     assert [ran["code"] for ran in programs_that_ran(bench)] == [7, 1, -9]
-    in_its_place(monkeypatch, tmp_path, "kill -9 $$")
+    in_its_place(settings, tmp_path, "kill -9 $$")
     bench.step(SLOW)
     assert len(programs_that_ran(bench)) == 3  # the same again is not told again
 
 
-def test_what_its_validators_refuse_fails_the_cluster_in_their_words(bench, monkeypatch, tmp_path):
+def test_what_its_validators_refuse_fails_the_cluster_in_their_words(bench, settings, tmp_path):
     errors = [{"level": "ERROR", "type": "EfaValidator", "message": "no EFA on this type"}]
     answer = {"message": "Invalid cluster configuration.", "configurationValidationErrors": errors}
-    in_its_place(monkeypatch, tmp_path, f"echo '{json.dumps(answer)}'; exit 1")
+    in_its_place(settings, tmp_path, f"echo '{json.dumps(answer)}'; exit 1")
     cluster = asked_for(bench)
     base_is_ready(bench, cluster)
     bench.step(SLOW)
@@ -125,10 +125,10 @@ def test_what_its_validators_refuse_fails_the_cluster_in_their_words(bench, monk
     assert "EfaValidator: no EFA on this type" in found.needs_person
 
 
-def test_one_that_was_killed_after_it_asked_is_looked_for_and_never_asked_twice(bench, monkeypatch, tmp_path):
+def test_one_that_was_killed_after_it_asked_is_looked_for_and_never_asked_twice(bench, settings, tmp_path):
     # The dry run goes well; then it dies without a word, whatever it may have done.
     in_its_place(
-        monkeypatch,
+        settings,
         tmp_path,
         f'case "$*" in *dryrun*) echo \'{{"message": "Request would have succeeded, but DryRun flag is set."}}\'; exit 1;;'
         f" *) echo asked >> {tmp_path}/asked; kill -9 $$;; esac",
