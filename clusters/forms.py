@@ -15,6 +15,7 @@ from tenants.web.templatetags.show import words
 
 ANY = ("", gettext_lazy("Any"))
 SORTS = [("attention", gettext_lazy("Attention first")), ("name", gettext_lazy("Name"))]
+UPDATES = [ANY, ("available", gettext_lazy("Update available")), ("newest", gettext_lazy("Newest version"))]
 STARTING_SCRIPT = """#!/bin/bash
 set -euo pipefail
 
@@ -49,8 +50,9 @@ class Filters(forms.Form):
 
 class ClusterFilters(Filters):
     region = forms.ChoiceField(label=gettext_lazy("Region"), required=False)
+    update = forms.ChoiceField(label=gettext_lazy("Architecture"), required=False, choices=UPDATES)
     sort = forms.ChoiceField(label=gettext_lazy("Order"), required=False, choices=SORTS)
-    field_order = ["q", "state", "region", "tenant", "sort"]
+    field_order = ["q", "state", "region", "tenant", "update", "sort"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -3,9 +3,10 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Case, CharField, Count, Q, QuerySet, Sum, Value, When
 from django.http import Http404
 
+from clusters import architectures
 from clusters.models import (
     CloudAccount,
     Cluster,
@@ -49,6 +50,7 @@ CLUSTER_ROW = (
     "ready_at",
     "version",
     "account__account_id",
+    "update_available",
 )
 JOB_ROW = (
     "id",
@@ -80,8 +82,23 @@ JOB_ROW = (
 
 def clusters(*, with_deleted: bool = False) -> QuerySet[Cluster, dict[str, Any]]:
     """Rows for lists, bodies left out."""
-    rows = Cluster.objects.all()
+    rows = Cluster.objects.annotate(update_available=newer_version())
     return (rows if with_deleted else rows.exclude(state="deleted")).values(*CLUSTER_ROW)
+
+
+def newer_version() -> Case:
+    """The newest version of a cluster's reference architecture when it was made from an older one; else empty."""
+    behind = [
+        When(Q(architecture=slug) & ~Q(architecture_version=version), then=Value(version))
+        for slug, version in architectures.newest().items()
+    ]
+    return Case(*behind, default=Value(""), output_field=CharField())
+
+
+def clusters_by_architecture() -> dict[tuple[str, str], int]:
+    """How many clusters were made from each version of each reference architecture."""
+    rows = Cluster.objects.exclude(state="deleted").values("architecture", "architecture_version")
+    return {(row["architecture"], row["architecture_version"]): row["n"] for row in rows.annotate(n=Count("id"))}
 
 
 def cluster(pk: UUID | str) -> Cluster:

@@ -96,7 +96,7 @@ class _Told:
     def __init__(self, request: HttpRequest, accounts: Any) -> None:
         self.request = request
         self.architecture = _chosen(request)
-        self.on_ec2 = "instance_groups.capacity" in self.architecture.parameters
+        self.on_ec2 = self.architecture.on_ec2
         self.reserved = [each for each in queries.reservations() if (each.kind == "training_plan") != self.on_ec2]
         given = {"accounts": accounts, "architecture": self.architecture}
         rows = {"prefix": "groups", "form_kwargs": {"architecture": self.architecture}}

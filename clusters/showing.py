@@ -16,7 +16,7 @@ from clusters.states import BROKEN
 PART_NAMES = {
     "base": gettext_lazy("Base stack"),
     "eks": gettext_lazy("EKS cluster"),
-    "cluster": gettext_lazy("HyperPod cluster"),
+    "cluster": gettext_lazy("Cluster"),
 }
 PART_TONES = {
     "intended": "progress",

@@ -2,10 +2,14 @@
 
 from django.urls import path
 
-from clusters import job_views, request_views, views
+from clusters import catalogue_views, job_views, request_views, views
 
 urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),
+    path("catalogue/", catalogue_views.index, name="catalogue"),
+    path("catalogue/export/", catalogue_views.export_all, name="export_catalogue"),
+    path("catalogue/<slug:slug>/", catalogue_views.architecture, name="architecture"),
+    path("catalogue/<slug:slug>/export/", catalogue_views.export_one, name="export_architecture"),
     path("jobs/", job_views.jobs, name="jobs"),
     path("t/<slug:tenant>/clusters/request/", request_views.request_cluster, name="request_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/", views.cluster, name="cluster"),

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, queries, showing, states
+from clusters import actions, architectures, catalogue, queries, showing, states
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm
 from clusters.models import Bucket, Cluster, QuotaGrant
 from tenants.queries import actor_names, history, lines, tenants
@@ -85,6 +85,8 @@ def _filtered(rows: QuerySet[Cluster, dict[str, Any]], chosen: dict[str, str]) -
     for field, name in {"state": "state", "region": "region", "tenant": "tenant__slug"}.items():
         if value := chosen.get(field):
             rows = rows.filter(**{name: value})
+    if update := chosen.get("update"):
+        rows = rows.exclude(update_available="") if update == "available" else rows.filter(update_available="")
     return rows
 
 
@@ -140,6 +142,10 @@ def _shown(
         "row": row,
         "partial": live.asked(request),
         "engine": showing.ENGINES.get(row.orchestrator, row.orchestrator),
+        "updates": [
+            (change, catalogue.EFFECTS[change.effect])
+            for change in architectures.changes_since(row.architecture, row.architecture_version)
+        ],
         "steps": showing.steps(row, parts, proofs, names),
         "coming_up": row.state not in ("ready", "degraded", "deleted"),
         "parts": parts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.api import accounts, clusters, jobs, nodes, parts, quotas, records
+from clusters.api import accounts, architectures, clusters, jobs, nodes, parts, quotas, records
 from program import api as program
 from program import api_docs, procedure_api
 from support import api as support
@@ -90,6 +90,10 @@ urlpatterns: list[URLPattern] = [
     path("schema/", api_docs.schema, name="api-schema"),
     path("docs/", api_docs.docs, name="api-docs"),
     path("me/", tenants.me, name="api-me"),
+    path("architectures/", architectures.architectures, name="api-architectures"),
+    path("architectures/export/", architectures.export_all, name="api-architectures-export"),
+    path("architectures/<slug:slug>/", architectures.architecture, name="api-architecture"),
+    path("architectures/<slug:slug>/export/", architectures.export_one, name="api-architecture-export"),
     path("tenants/", tenants.tenants, name="api-tenants"),
     path("tenants/<slug:tenant>/", tenants.tenant, name="api-tenant"),
     *(path(where, view, name=f"api-{name}") for where, view, name in [*READ, *EVERYWHERE]),

@@ -53,6 +53,8 @@ NUMBERS = itertools.count(1)
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
 OFFICES = {"reviews", "launches"}
+# What these speak of is everybody's: the same for all who may read at all.
+EVERYBODYS = {"catalogue", "architectures"}
 BODY = {
     "architecture": "hyperpod-slurm",
     "version": "2026.11",
@@ -70,6 +72,17 @@ BODY = {
     },
     "software": {},
 }
+
+
+@dataclass(frozen=True)
+class Named:
+    """Something that is no row and is called by its name."""
+
+    slug: str
+
+    @property
+    def pk(self) -> str:
+        return self.slug
 
 
 @dataclass
@@ -97,6 +110,7 @@ def make(world: World, tenant: Tenant, number: int) -> Examples:
         _cloud(made, participation, number)
         _work(made)
         _history(made, participation, world)
+    made.by_noun |= {noun: Named("hyperpod-slurm") for noun in EVERYBODYS}
     # Pages speak of one thing in the singular, and of entries where they show the history.
     same = {"model": "models", "quota": "quotas", "history": "entries"}
     made.by_noun |= {word: made.by_noun[noun] for word, noun in same.items()}
@@ -455,6 +469,10 @@ class Route:
     @property
     def of_office(self) -> bool:
         return self.has_tenant and bool(OFFICES & set(self.pattern.split("/")))
+
+    @property
+    def of_everybody(self) -> bool:
+        return bool(EVERYBODYS & set(self.pattern.split("/")))
 
     def unsafe(self) -> str:
         """The method with which this route would change something; where there is none, POST, which answers 405."""

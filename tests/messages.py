@@ -1,6 +1,7 @@
 """Collects every message that a person can meet; `python -m tests.messages` brings the catalogues up to date with them.
 
-It reads the source itself: strings in gettext calls, and what templates translate.
+It reads the source itself: strings in gettext calls, what templates translate, and the words of the reference
+architectures.
 """
 
 import ast
@@ -11,6 +12,8 @@ from pathlib import Path
 import polib
 from django.conf import settings
 from django.utils.translation import templatize
+
+from clusters import architectures
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("tenants", "clusters", "support", "program")
@@ -24,7 +27,7 @@ Message = tuple[str, str]  # one and many; many is empty where there is no plura
 def messages() -> dict[Message, set[str]]:
     """Each message with the files it comes from."""
     found: dict[Message, set[str]] = {}
-    for file, message in [*_of_python(), *_of_templates()]:
+    for file, message in [*_of_python(), *_of_templates(), *_of_architectures()]:
         found.setdefault(message, set()).add(str(file.relative_to(ROOT)))
     return found
 
@@ -66,6 +69,13 @@ def _of_templates() -> Iterator[tuple[Path, Message]]:
             yield from ((file, message) for message in in_python(call[0]))
         for text in re.findall(r"""_\((?:"([^"]+)"|'([^']+)')\)""", file.read_text("utf-8")):
             yield file, (text[0] or text[1], "")
+
+
+def _of_architectures() -> Iterator[tuple[Path, Message]]:
+    for slug in architectures.newest():
+        for version in architectures.versions(slug):
+            found = architectures.architecture(slug, version)
+            yield from ((found.folder / "architecture.toml", (text, "")) for text in found.sentences())
 
 
 def catalogue(language: str) -> Path:

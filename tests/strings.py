@@ -12,7 +12,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import translation
 
-from clusters import facts
+from clusters import architectures, facts
 from tenants.web.templatetags import show
 
 OPENS, CLOSES = "⟦", "⟧"
@@ -121,6 +121,8 @@ def catalogue() -> Iterator[str]:
     """Names that the provider gave: types, Regions, zones, quotas."""
     known = facts.load()
     yield from known.instances
+    for each in architectures.architectures():
+        yield each.made_by.name
     yield from (found.accelerator for found in known.instances.values())
     for region, zones in known.zones.items():
         yield from (region, *zones)

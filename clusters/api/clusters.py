@@ -28,6 +28,7 @@ CLUSTERS = Listing(
         "instance_type": Word("main_type"),
         "architecture": Word("architecture"),
         "participation": Id("participation_id"),
+        "update_available": Word("update_available", "The version that they could be updated to."),
     },
 )
 

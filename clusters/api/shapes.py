@@ -16,6 +16,9 @@ class ClusterShown(Shown):
     state = serializers.ChoiceField(choices=list(states.CLUSTER))
     architecture = serializers.CharField()
     architecture_version = serializers.CharField()
+    update_available = serializers.CharField(
+        help_text="The newest version of its reference architecture when it was made from an older one; else empty."
+    )
     orchestrator = serializers.CharField()
     region = serializers.CharField()
     az_id = serializers.CharField()

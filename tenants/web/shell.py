@@ -14,7 +14,7 @@ Nav = list[dict[str, Any]]
 SECTIONS = {
     "cluster": "clusters", "job": "jobs", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
-    "launch": "launch_board", "action_item": "action_items", "decisions": "action_items",
+    "architecture": "catalogue", "launch": "launch_board", "action_item": "action_items", "decisions": "action_items",
 }  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
     ]
     if role in roles.READ:
         entries += [
+            ("catalogue", _("Catalogue"), reverse("catalogue"), "architecture"),
             ("launch_board", _("Launch day"), reverse("launch_board"), "rocket"),
             ("action_items", _("Action items"), reverse("action_items"), "check"),
         ]
