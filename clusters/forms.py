@@ -113,7 +113,7 @@ class LaunchForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": "NCCL_DEBUG=INFO"}
         ),
-        help_text=gettext_lazy("One NAME=value a line. Anybody who may see the job can read it: no passwords."),
+        help_text=gettext_lazy("One NAME=value a line. Values are kept sealed: afterwards only the names are shown."),
     )
 
     def __init__(self, *args: Any, partitions: dict[str, int], **kwargs: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
+import structlog.tracebacks
 from django.http import HttpRequest, HttpResponse
 
 SHARED: list[Any] = [
@@ -15,6 +16,8 @@ SHARED: list[Any] = [
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
+# Without the local variables of each frame: they hold what participants keep from each other, and secrets.
+PLAIN = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
 
 
 def logging_settings(*, readable: bool) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def logging_settings(*, readable: bool) -> dict[str, Any]:
     last = (
         [structlog.dev.ConsoleRenderer(colors=False)]
         if readable
-        else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        else [structlog.processors.ExceptionRenderer(PLAIN), structlog.processors.JSONRenderer()]
     )
     return {
         "version": 1,

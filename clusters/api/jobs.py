@@ -54,7 +54,7 @@ class JobDetail(JobShown):
     """A job whole. Of its environment only the names: values may be secrets."""
 
     script = serializers.CharField()
-    environment_names = serializers.ListField(child=serializers.CharField(), source="environment")
+    environment_names = serializers.ListField(child=serializers.CharField())
     node_names = serializers.ListField(child=serializers.CharField())
 
 
@@ -69,7 +69,11 @@ class JobAsked(Asked):
     time_limit_minutes = serializers.IntegerField(
         min_value=1, max_value=actions.LONGEST_MINUTES, allow_null=True, default=None
     )
-    environment = serializers.DictField(child=serializers.CharField(max_length=32_000, allow_blank=True), default=dict)
+    environment = serializers.DictField(
+        child=serializers.CharField(max_length=32_000, allow_blank=True),
+        default=dict,
+        help_text="Kept sealed and handed to the scheduler; afterwards only the names are shown.",
+    )
 
 
 class LogShown(serializers.Serializer):
@@ -126,7 +130,6 @@ def tenant_jobs(request: Request) -> Response:
 
 def _shown(pk: UUID, status: int = 200) -> Response:
     row = one(Job.objects.all(), JobDetail, pk)
-    row["environment"] = sorted(row["environment"])
     return versioned(JobDetail(row).data, row["version"], status=status)
 
 

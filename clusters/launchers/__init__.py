@@ -30,7 +30,7 @@ class LaunchSpec:
     nodes: int
     partition: str = ""
     time_limit_minutes: int | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
     comment: str = ""
     log_path: str = ""  # where standard output goes on shared storage
 

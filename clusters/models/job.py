@@ -1,10 +1,14 @@
 """Training jobs and their attempts."""
 
+import json
+from collections.abc import Mapping
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from clusters import states
 from tenants.models import TenantOwned, tied
+from tenants.secret_fields import SecretField
 from tenants.states import checked
 
 
@@ -26,7 +30,8 @@ class Job(TenantOwned):
     nodes = models.PositiveIntegerField()
     partition = models.CharField(max_length=63, blank=True)
     time_limit_minutes = models.PositiveIntegerField(null=True)
-    environment = models.JSONField(default=dict)
+    environment_names = models.JSONField(default=list)  # shown; what they stand for never is
+    environment_sealed = SecretField(default="", blank=True)  # a JSON object of text
     state = models.CharField(max_length=10, default="requested")
     engine_state = models.CharField(max_length=40, blank=True)
     reason = models.TextField(blank=True)
@@ -62,6 +67,17 @@ class Job(TenantOwned):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables with their values, for the scheduler alone: they may be tokens of other services."""
+        found: dict[str, str] = json.loads(self.environment_sealed or "{}")
+        return found
+
+    @environment.setter
+    def environment(self, variables: Mapping[str, str]) -> None:
+        self.environment_names = sorted(variables)
+        self.environment_sealed = json.dumps(dict(variables)) if variables else ""
 
 
 class Attempt(TenantOwned):

@@ -41,7 +41,7 @@ def wish(told: Row, who: Directory) -> int:
 
 
 def _missing(told: Row, cluster: Cluster, slug: str) -> Iterator[Row]:
-    launched = set(Job.objects.filter(cluster=cluster).values_list(f"environment__{KEY}", flat=True))
+    launched = {job.environment.get(KEY) for job in Job.objects.filter(cluster=cluster)}
     for row in told.get("jobs", []):
         here = (row["participant"], row["cluster"]) == (slug, cluster.name)
         if here and row["state"] in JOB_LIVES and row["id"] not in launched:
