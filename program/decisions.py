@@ -132,7 +132,6 @@ def give_action_item(
             "number": number,
             "text": text,
             "owner": str(owner.pk),
-            "owner_name": str(owner),
             "due": due.isoformat(),
         }
         timeline.record(states.GIVEN, about=item, by=by, at=at, audience=audience, **told, **facts)

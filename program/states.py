@@ -61,7 +61,7 @@ ITEM_SETTLED = kind(
 MINUTES_PUBLISHED = kind("minutes.published", _("The minutes of review {number} are out"), icon="clipboard-check")
 
 DECIDED = kind("decision.recorded", _("{actor} recorded the decision {number}: {text}"), icon="check")
-GIVEN = kind("action_item.given", _("{number} was given to {owner_name}: {text} (by {due})"), icon="user-check")
+GIVEN = kind("action_item.given", _("{number} was given to {owner}: {text} (by {due})"), icon="user-check")
 DUE_MOVED = kind("action_item.due_moved", _("{actor} moved {number} from {was_due} to {due}: {why}"), icon="calendar")
 kind("action_item.done", _("{actor} reported {number} as done"), icon="circle-check")
 kind("action_item.dropped", _("{actor} dropped {number}: {why}"), icon="trash")

@@ -54,7 +54,7 @@ def resolve_case(
         lost_hours=hours,
         **facts,
     )
-    end_idle_seats(tenant=case.tenant, component=case.component)
+    end_idle_seats(tenant=case.tenant, component=case.component, by=by, at=at, **facts)
     return case
 
 

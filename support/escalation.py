@@ -9,11 +9,16 @@ from django.utils.translation import gettext as _
 from support import states
 from support.models import Case
 from support.writing import hold, moment, refuse_ended, text_of, write
-from tenants.actions import assign
+from tenants.actions import NEWCOMER, assign, unassign
 from tenants.history import timeline
 from tenants.models import Assignment, Membership, Person, Tenant, holding
 from tenants.wall import roles
+from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
+from tenants.work import due
+from tenants.work.loop import handler
+
+ENGINE = "engine"
 
 
 def escalate_case(
@@ -47,7 +52,7 @@ def escalate_case(
     timeline.record(states.CASE_ESCALATED, about=case, by=by, at=at, audience=audience, **told)
     seat_engineers(case=case, by=by, at=at, **facts)
     if before != component:
-        end_idle_seats(tenant=case.tenant, component=before)
+        end_idle_seats(tenant=case.tenant, component=before, by=by, at=at, **facts)
     return case
 
 
@@ -65,20 +70,44 @@ def components_of(person: Person) -> list[str]:
 def seat_engineers(*, case: Case, by: str, at: datetime, **facts: Any) -> None:
     """Give every engineer of the case's component a seat at its tenant."""
     for seat in _serving().filter(team=case.component).select_related("person"):
-        starts_on = min(at, moment(None)).date()
-        assign(person=seat.person, tenant=case.tenant, duty="service", by=by, starts_on=starts_on, at=at, **facts)
+        _seat(seat, case.tenant, by, at, **facts)
 
 
-def end_idle_seats(*, tenant: Tenant, component: str) -> None:
+def end_idle_seats(*, tenant: Tenant, component: str, by: str, at: datetime, **facts: Any) -> None:
     """Take the engineers' seats away when no open case is with their component any more."""
     if not component or Case.objects.filter(tenant=tenant, component=component, state__in=states.OPEN).exists():
         return
     engineers = _serving().filter(team=component).values("person")
     # Days count whole and both ends are included: only a seat that ended yesterday is closed now.
     yesterday = moment(None).date() - timedelta(days=1)
-    Assignment.objects.filter(person__in=engineers, tenant=tenant, duty="service", ends_on=None).update(
-        ends_on=yesterday
-    )
+    for seat in Assignment.objects.filter(person__in=engineers, tenant=tenant, duty="service", ends_on=None):
+        unassign(assignment=seat, by=by, ends_on=yesterday, at=at, **facts)
+
+
+@handler(NEWCOMER)
+def seat_newcomer(held: due.Held) -> None:
+    """Who answers for a component from now on gets a seat wherever an open case is with it already."""
+    office = Tenant.objects.get(pk=held.tenant_id)
+    with acting_for(office, staff=True):
+        membership = Membership.objects.filter(pk=held.ref, ends_on=None).select_related("person").first()
+        if membership is None or not membership.team:
+            due.remove(held)
+            return
+        if not _serving().filter(pk=membership.pk).exists():
+            due.finish(held, again_in=timedelta(hours=1))  # not before its first day
+            return
+        with reading_everyone():
+            escalated = Case.objects.filter(component=membership.team, state__in=states.OPEN)
+            wanted = list(escalated.values_list("tenant_id", flat=True).distinct())
+        for tenant in Tenant.objects.filter(pk__in=wanted).order_by("slug"):
+            with acting_for(tenant, staff=True):
+                _seat(membership, tenant, ENGINE, moment(None))
+        due.remove(held)
+
+
+def _seat(membership: Membership, tenant: Tenant, by: str, at: datetime, **facts: Any) -> None:
+    starts_on = min(at, moment(None)).date()
+    assign(person=membership.person, tenant=tenant, duty="service", by=by, starts_on=starts_on, at=at, **facts)
 
 
 def _serving() -> QuerySet[Membership]:

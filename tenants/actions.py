@@ -12,9 +12,13 @@ from tenants import entries
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
 from tenants.models import Assignment, Membership, Participation, Person, Tenant
+from tenants.wall import roles
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused, Stale
+from tenants.work import due
+
+NEWCOMER = "newcomer"  # waits for: whoever answers for a component from now on is let in where it is needed
 
 
 def plain(value: Any) -> Any:
@@ -127,7 +131,9 @@ def seat_person(*, person: Person, tenant: Tenant, role: str, by: str, starts_on
             "already_seated", _("%(name)s already has the role %(role)s here.") % {"name": person, "role": seat.role}
         )
     if new:
-        timeline.record(entries.JOINED, about=tenant, by=by, person=str(person), role=role)
+        timeline.record(entries.JOINED, about=tenant, by=by, person=str(person.pk), role=role)
+        if role == roles.SERVICE_ENGINEER and team:
+            due.wish(NEWCOMER, seat.pk, tenant=tenant)
     return seat
 
 
@@ -139,8 +145,16 @@ def assign(
         person=person, tenant=tenant, duty=duty, ends_on=None, defaults={"starts_on": starts_on}
     )
     if new:
-        timeline.record(entries.ASSIGNED, about=tenant, by=by, at=at, person=str(person), duty=duty, **facts)
+        timeline.record(entries.ASSIGNED, about=tenant, by=by, at=at, person=str(person.pk), duty=duty, **facts)
     return row
+
+
+def unassign(*, assignment: Assignment, by: str, ends_on: date, at: datetime | None = None, **facts: Any) -> None:
+    """End that a member of staff looks after a participant; the last day is included."""
+    if not Assignment.objects.filter(pk=assignment.pk, ends_on=None).update(ends_on=ends_on):
+        return
+    told = {"person": str(assignment.person_id), "duty": assignment.duty, **facts}
+    timeline.record(entries.UNASSIGNED, about=assignment.tenant, by=by, at=at, **told)
 
 
 def grant_token(

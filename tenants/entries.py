@@ -12,6 +12,7 @@ JOINED = kind("member.joined", _("{person} joined as {role}"), icon="user-plus")
 CORRECTED = kind("entry.corrected", _("{actor} corrected an entry"), icon="pencil")
 LEFT = kind("member.left", _("{person} left"), icon="user-minus")
 ASSIGNED = kind("member.assigned", _("{person} looks after this participant: {duty}"), icon="user-check")
+UNASSIGNED = kind("member.unassigned", _("{person} no longer looks after this participant: {duty}"), icon="user-minus")
 TOKEN_ISSUED = kind("token.issued", _("{actor} issued a token named {name}"), icon="key")
 RESTORED = kind(
     "installation.restored",

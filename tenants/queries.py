@@ -1,7 +1,8 @@
 """Reads of the tenants layer: the history with its filters, names of actors, the record."""
 
+import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -18,6 +19,8 @@ from tenants.wall.acting import scope
 
 # A fact that names what somebody wrote -> where the text lies; a layer adds its own.
 WRITTEN: dict[str, Any] = {"note": Note}
+PEOPLE = ("person", "owner")  # facts that are the id of a person
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORST = ("critical", "urgent", "high")
 
 
@@ -85,14 +88,23 @@ class Line:
 
 def lines(entries: list[Entry]) -> list[Line]:
     """Entries in words: two queries a page for names, one for the texts, whatever its length."""
-    names = actor_names(entry.actor for entry in entries)
+    names = actor_names(
+        {entry.actor for entry in entries} | {who for entry in entries for who in _meant(entry).values()}
+    )
     texts = _texts(entries)
-    return [_line(entry, names.get(entry.actor, entry.actor), texts.get(entry.pk, "")) for entry in entries]
+    return [_line(entry, names, texts.get(entry.pk, "")) for entry in entries]
 
 
-def _line(entry: Entry, name: str, text: str) -> Line:
+def _meant(entry: Entry) -> dict[str, str]:
+    """Facts that mean a person, as actors. The history keeps ids and never names: a person can be erased."""
+    told = {fact: str(entry.facts[fact]) for fact in PEOPLE if entry.facts.get(fact)}
+    return {fact: f"person:{pk}" for fact, pk in told.items() if UUID_TEXT.fullmatch(pk)}
+
+
+def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
     declared = timeline.KINDS.get(entry.kind)
-    facts = entry.facts
+    name = names.get(entry.actor, entry.actor)
+    facts = entry.facts | {fact: names.get(who, _("a former member")) for fact, who in _meant(entry).items()}
     if "changes" in facts:
         facts = facts | {
             "changes": {field_label(entry.subject, field): pair for field, pair in facts["changes"].items()},

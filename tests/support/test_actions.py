@@ -4,17 +4,22 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.http import Http404
 from django.utils import timezone
 
+from program.decisions import give_action_item
 from support import actions, queries
 from support.models import Case, CaseNote
+from tenants.actions import seat_person
 from tenants.history.models import Entry
 from tenants.history.moves import IllegalMove
-from tenants.models import ApiToken, Assignment, Membership
+from tenants.models import ApiToken, Assignment, Due, Membership, Person
+from tenants.queries import lines
 from tenants.wall.access import seat
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
+from tenants.work import due, loop
 
 DUE = date(2030, 1, 1)
 
@@ -295,6 +300,71 @@ def test_an_escalated_case_gives_its_engineers_a_seat_until_it_is_resolved(world
         assert seats() == []
         actions.reopen_case(case=second, why="Back", by=by)
         assert seats() == [world.hoshi]
+
+
+def test_a_seat_that_comes_and_goes_stands_in_the_history_with_who_did_it(world, new_case, efa_engineer):
+    lead = world.person("lead_architect")
+    with acting_for(world.hoshi, staff=True):
+        case = new_case()
+        actions.escalate_case(case=case, component="svc-ec2", why="EFA", by=lead.actor)
+        actions.resolve_case(case=case, cause="provider", by=lead.actor)
+        told = Entry.objects.filter(kind__startswith="member.", facts__duty="service").order_by("id")
+        assert [entry.kind for entry in told] == ["member.assigned", "member.unassigned"]
+        assert {entry.actor for entry in told} == {lead.actor}
+        assert [line.sentence for line in lines(list(told))] == [
+            "Service Engineer looks after this participant: service",
+            "Service Engineer no longer looks after this participant: service",
+        ]
+
+
+def test_who_joins_a_component_later_is_let_in_where_its_cases_are_open(world, new_case, efa_engineer):
+    def handled():
+        with connection.cursor() as cursor:
+            cursor.execute("update tenants_due set due_at = statement_timestamp() where kind = 'newcomer'")
+        while held := due.claim(["newcomer"]):
+            loop.HANDLERS["newcomer"][1](held)
+
+    for tenant, ended in ((world.hoshi, False), (world.umi, True)):
+        with acting_for(tenant, staff=True):
+            case = new_case(tenant=tenant)
+            actions.escalate_case(case=case, component="svc-ec2", why="EFA", by="engine")
+            if ended:
+                actions.resolve_case(case=case, cause="provider", by="engine")
+    today = timezone.now().date()
+    newcomer, later = (Person.objects.create(email=f"{name}@example.org", name=name) for name in ("now", "later"))
+    with acting_for(world.office, staff=True):
+        for person, starts_on in ((newcomer, today), (later, today + timedelta(days=2))):
+            seat_person(
+                person=person, tenant=world.office, role="service_engineer", by="engine", starts_on=starts_on, team="svc-ec2"
+            )  # fmt: skip
+    handled()
+    seats = Assignment.objects.filter(duty="service", ends_on=None)
+    assert [row.tenant for row in seats.filter(person=newcomer)] == [world.hoshi]
+    assert seat(newcomer, "hoshi").internal
+    assert not seats.filter(person=later).exists()
+    assert list(Due.objects.filter(kind="newcomer").values_list("tenant", flat=True)) == [world.office.pk]
+    Membership.objects.filter(person=later).update(starts_on=today)
+    handled()
+    assert seats.filter(person=later).exists() and not Due.objects.filter(kind="newcomer").exists()
+
+
+def test_an_erased_person_is_nowhere_in_the_history(world, new_case, efa_engineer):
+    lead = world.person("lead_architect")
+    with acting_for(world.hoshi, staff=True):
+        actions.escalate_case(case=new_case(), component="svc-ec2", why="EFA", by=lead.actor)
+        give_action_item(tenant=world.hoshi, text="Swap", owner=efa_engineer, due=DUE, by=lead.actor, audience="shared")
+        newcomer = world.people["stranger"]
+        seat_person(person=newcomer, tenant=world.hoshi, role="viewer", by=lead.actor, starts_on=date(2026, 1, 1))
+    names = [efa_engineer.name, newcomer.name]
+    with acting_for(world.hoshi, staff=True):
+        told = list(Entry.objects.all())
+        assert all(any(name in line.sentence for line in lines(told)) for name in names)
+    for person in (efa_engineer, newcomer):
+        Person.objects.filter(pk=person.pk).update(name="", email=f"{person.pk}@erased.invalid", is_active=False)
+    with acting_for(world.hoshi, staff=True):
+        told = list(Entry.objects.all())
+        everything = f"{[line.sentence for line in lines(told)]} {[entry.facts for entry in told]}"
+    assert not [name for name in [*names, efa_engineer.email, newcomer.email] if name in everything]
 
 
 def test_the_door_lets_an_engineer_in_only_while_a_case_is_escalated(world, new_case, efa_engineer):
