@@ -56,7 +56,7 @@ def add_account(*, tenant: Tenant, account_id: str, name: str, regions: list[str
     except IntegrityError:
         raise Refused("account_exists", _("The account %(id)s is already here.") % {"id": account_id}) from None
     timeline.record(states.ACCOUNT_ADDED, about=account, by=by, account=account_id)
-    due.wish("account", account.pk, tenant=tenant, lane=account_id)
+    due.wish("account", account.pk, tenant=tenant, lane=account.lane())
     return account
 
 
