@@ -26,7 +26,7 @@ from clusters.models import (
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import ApiToken, Participation, Person, Programme, Tenant
-from tenants.web.problems import Refused, Stale
+from tenants.web.problems import Refused, Stale, rule_broken
 from tenants.work import due
 
 ROLE_NAME = "CohortProvisioner"
@@ -53,7 +53,9 @@ def add_account(*, tenant: Tenant, account_id: str, name: str, regions: list[str
                 role_arn=f"arn:aws:iam::{account_id}:role/{ROLE_NAME}",
                 external_id=secrets.token_hex(16),
             )
-    except IntegrityError:
+    except IntegrityError as error:
+        if rule_broken(error) != "account_once":
+            raise
         raise Refused("account_exists", _("The account %(id)s is already here.") % {"id": account_id}) from None
     timeline.record(states.ACCOUNT_ADDED, about=account, by=by, account=account_id)
     due.wish("account", account.pk, tenant=tenant, lane=account.lane())
@@ -125,7 +127,9 @@ def _new_cluster(
                 accelerators_wanted=sum(accelerators[kind] * count for kind, count in accelerated.items()),
                 requested_by=by,
             )
-    except IntegrityError:
+    except IntegrityError as error:
+        if rule_broken(error) != "cluster_name_per_tenant":
+            raise
         raise Refused(
             "name_taken", _("You already have a cluster named '%(name)s'; choose another name.") % {"name": name}
         ) from None

@@ -226,7 +226,7 @@ def _step(act: Callable[..., Any]) -> Callable[..., Any]:
 
 def _accept(*, review: Review, by: str, version: int | None) -> None:
     """Accept as a block what has no flag."""
-    actions.accept_as_block(review=review, by=by)
+    actions.accept_as_block(review=review, by=by, version=version)
 
 
 STEPS = {

@@ -12,7 +12,7 @@ from django.utils.translation import override
 from program import states
 from program.figures import GROUPS, CaseThen, Event, Item, agenda, state_at
 from program.models import Review, ReviewItem
-from program.settling import hold_open
+from program.settling import hold_open, refuse_stale
 from support.models import Case
 from support.states import ENDED
 from support.writing import moment
@@ -122,9 +122,12 @@ def move_item(*, item: ReviewItem, by: str, earlier: bool) -> None:
             ReviewItem.objects.filter(pk=row.pk).update(position=place)
 
 
-def accept_as_block(*, review: Review, by: str, items: Iterable[ReviewItem] | None = None) -> int:
+def accept_as_block(
+    *, review: Review, by: str, items: Iterable[ReviewItem] | None = None, version: int | None = None
+) -> int:
     """Accept what needs no talk: all of the last group, or some of it. Raises Refused for an item with a flag."""
     review = hold_open(review.pk)
+    refuse_stale(review, version)
     if items is None:
         with reading_everyone():
             rows = ReviewItem.objects.filter(

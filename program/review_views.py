@@ -282,7 +282,7 @@ def _step(
 
 def _accept(*, review: Review, by: str, version: int | None) -> None:
     """Accept as a block what has no flag."""
-    reviews.accept_as_block(review=review, by=by)
+    reviews.accept_as_block(review=review, by=by, version=version)
 
 
 accept = _step(_accept, "accept", lambda row: _("Accepted as a block."), roles.REVIEW)

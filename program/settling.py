@@ -26,6 +26,11 @@ SETTLED_BY = ("owner_id", "next_step", "next_step_due", "times_on_agenda", "time
 def hold(review: Review, version: int | None) -> None:
     """Lock a review and bring it up to date. Raises Stale when the page that was sent is older."""
     review.refresh_from_db(from_queryset=Review.objects.select_for_update(of=("self",)))
+    refuse_stale(review, version)
+
+
+def refuse_stale(review: Review, version: int | None) -> None:
+    """Of a review that is held: whoever says on which version a step rests is told when that one is gone."""
     if version is not None and review.version != version:
         raise Stale(
             "stale", _("Somebody changed this review meanwhile. Look at it again."), version=review.version, changes={}

@@ -115,7 +115,7 @@ def _next_number(tenant: Tenant) -> str:
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     # CASE-10000 sorts before CASE-9999: the longest number comes first, then the greatest.
     last = (
-        Case.objects.filter(tenant=tenant)
+        Case.objects.filter(tenant=tenant, number__regex=r"^CASE-[0-9]{1,15}$")  # an imported one may look otherwise
         .order_by(Length("number").desc(), "-number")
         .values_list("number", flat=True)
         .first()

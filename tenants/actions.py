@@ -1,5 +1,6 @@
 """Writes of the tenants layer: the tracking record, interactions, members, tokens."""
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -47,24 +48,34 @@ def refuse_what_breaks_a_rule(row: models.Model) -> None:
         ) from None
 
 
-def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, on_behalf_of: str = "") -> Any:
+def edit_record(
+    *, block: Any, changes: dict[str, Any], version: int, by: str, on_behalf_of: str = "", merge: bool = False
+) -> Any:
     """Change fields of one line of the record; the history keeps old and new of each changed field.
 
-    Raises Stale when `version` is not the newest, with both texts, so that nothing typed is lost.
+    Raises Stale when `version` is not the newest, with both texts, so that nothing typed is lost. With `merge`, for a
+    form that sends every field, only fields that both changed are in the way; `kept` are those that only they changed.
     """
     current = type(block).objects.select_for_update().get(pk=block.pk)
     before = {field: getattr(current, field) for field in changes}
     if current.version != version:
-        differing = {
-            field: [plain(before[field]), plain(new)] for field, new in changes.items() if before[field] != new
-        }
-        raise Stale(
-            "stale",
-            _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
-            % {"what": str(current)},
-            version=current.version,
-            changes=differing,
+        theirs = _changed_since(current, version) if merge else None
+        kept, both = three_way(
+            {field: plain(value) for field, value in before.items()},
+            {field: plain(new) for field, new in changes.items()},
+            theirs,
         )
+        if both or theirs is None:
+            raise Stale(
+                "stale",
+                _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
+                % {"what": str(current)},
+                version=current.version,
+                changes={field: [plain(before[field]), plain(changes[field])] for field in both},
+                kept=kept,
+            )
+        changes = {field: new for field, new in changes.items() if field not in kept}
+        version = current.version
     changed = {field: new for field, new in changes.items() if before[field] != new}
     if not changed:
         return current
@@ -83,6 +94,26 @@ def edit_record(*, block: Any, changes: dict[str, Any], version: int, by: str, o
         changes={field: [plain(before[field]), plain(new)] for field, new in changed.items()},
     )
     return current
+
+
+def three_way(
+    now: Mapping[str, Any], mine: Mapping[str, Any], was: Mapping[str, Any] | None
+) -> tuple[list[str], list[str]]:
+    """Which fields only they changed, and which both did and not alike. `was` holds what they replaced; None: unknown."""
+    differing = [field for field in mine if now[field] != mine[field]]
+    if was is None:
+        return [], differing
+    kept = [field for field in differing if field in was and mine[field] == was[field]]
+    return kept, [field for field in differing if field in was and field not in kept]
+
+
+def _changed_since(block: Any, version: int) -> dict[str, Any] | None:
+    """What each field held at that version that was changed since, by the history; None when it does not tell all of it."""
+    rows = Entry.objects.filter(kind=entries.RECORD_CHANGED, subject=block.SUBJECT, subject_id=block.pk)
+    told = list(rows.order_by("-id").values_list("facts", flat=True)[: max(block.version - version, 0)])
+    if len(told) != block.version - version:
+        return None
+    return {field: pair[0] for facts in told for field, pair in facts["changes"].items()}  # the oldest comes last
 
 
 def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "portal") -> Any:

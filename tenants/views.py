@@ -203,15 +203,25 @@ def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
     if request.method == "POST" and form.is_valid():
         changes = {name: form.cleaned_data[name] for name in form._meta.fields}
         version = form.cleaned_data["version"]
-        refused = _kept(form, actions.edit_record, block=block, changes=changes, version=version, by=request.actor)
+        values = {"block": block, "changes": changes, "version": version, "by": request.actor, "merge": True}
+        refused = _kept(form, actions.edit_record, **values)
         if refused is None and not form.errors:
-            messages.success(request, _("Saved. The history keeps what it was before."))
+            alone = version == block.version
+            messages.success(
+                request,
+                _("Saved. The history keeps what it was before.")
+                if alone
+                else _("Saved beside what somebody else changed meanwhile. The history keeps both."),
+            )
             return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
         status = refused.status if refused else 422
         if isinstance(refused, Stale):
-            # What was typed stays in the form; sending it again is a change of the newest version.
-            data = request.POST.copy()
+            # What was typed stays in the form, and what only they changed comes in; sent again, it is a change of the newest.
+            block.refresh_from_db()
+            fresh, data = form_class(instance=block), request.POST.copy()
             data["version"] = refused.facts["version"]
+            for name in refused.facts["kept"]:
+                data[name] = _as_typed(fresh, name)
             form = form_class(data, instance=block)
     context = {
         "form": form,
@@ -221,6 +231,12 @@ def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
         "submit": _("Save"),
     }
     return render(request, "tenants/edit.html", context, status=status)
+
+
+def _as_typed(form: forms.BaseForm, name: str) -> Any:
+    """A field's value as its widget would send it."""
+    value = form[name].value()
+    return "" if value is None else form.fields[name].prepare_value(value)
 
 
 def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], title: str) -> HttpResponse:

@@ -50,7 +50,7 @@ class TrainingModel(RecordBlock):
     active_params_b = models.DecimalField(
         _("active parameters (billions)"), max_digits=9, decimal_places=3, validators=[MinValueValidator(0)]
     )
-    modalities = ArrayField(models.CharField(max_length=40), verbose_name=_("modalities"), default=list)
+    modalities = ArrayField(models.CharField(max_length=40), verbose_name=_("modalities"), default=list, blank=True)
     context_length = models.PositiveIntegerField(_("context length"), null=True, blank=True)
     target_amount = models.DecimalField(_("target"), max_digits=12, decimal_places=3, null=True, blank=True)
     done_amount = models.DecimalField(_("done so far"), max_digits=12, decimal_places=3, null=True, blank=True)

@@ -105,13 +105,21 @@ def problem(request: HttpRequest, error: BaseException) -> HttpResponse | None:
     return None
 
 
+def rule_broken(error: IntegrityError) -> str:
+    """The name of the rule of the database that an error broke, so that one refusal never hides another mistake."""
+    return getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
+
+
 def _broken_rule(request: HttpRequest, error: IntegrityError) -> HttpResponse | None:
     """Two requests at once may both pass the checks; then the database's own rule decides, and that is no mistake of ours."""
     if getattr(error.__cause__, "pgcode", None) != UNIQUE_VIOLATION:
         return None
-    rule = error.__cause__.diag.constraint_name
     return answer(
-        request, 409, "exists_already", _("Something of this name is there already; nothing was changed."), rule=rule
+        request,
+        409,
+        "exists_already",
+        _("Something of this name is there already; nothing was changed."),
+        rule=rule_broken(error),
     )
 
 

@@ -236,6 +236,9 @@ def test_a_step_on_an_old_page_is_refused(as_, review):
     client.post(f"/t/programme/reviews/{review.pk}/begin/")
     answer = client.post(f"/t/programme/reviews/{review.pk}/publish/", {"version": "1"})
     assert answer.status_code == 409 and "Somebody changed this review" in text(answer)
+    assert client.post(f"/t/programme/reviews/{review.pk}/accept/", {"version": "1"}).status_code == 409
+    address = f"/api/v1/t/programme/reviews/{review.pk}/accept/"
+    assert client.post(address, {"version": 1}, content_type="application/json").status_code in (403, 409)
 
 
 def test_what_has_no_flag_is_accepted_together(as_, world, opened):

@@ -42,6 +42,13 @@ def test_the_number_after_9999_has_five_digits(world, new_case):
         assert [new_case().number, new_case().number] == ["CASE-10000", "CASE-10001"]
 
 
+def test_a_number_from_elsewhere_does_not_stop_the_next_case(world, new_case):
+    with acting_for(world.hoshi):
+        for number in ("INC-2026-17", "CASE-X", "CASE-12-3", "CASE-"):
+            new_case(number=number)
+        assert [new_case().number, new_case().number] == ["CASE-0001", "CASE-0002"]
+
+
 def test_opening_a_case_keeps_its_text_as_a_shared_note(world, new_case):
     engineer = world.person("ml_engineer")
     with acting_for(world.hoshi):

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from support.actions import note_case, open_case, take_case
 from tenants import entries
-from tenants.actions import edit_record, note_interaction
+from tenants.actions import edit_record, note_interaction, three_way
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Person, SoftwareVersion, TrainingModel
@@ -69,6 +69,56 @@ def test_a_stale_edit_shows_both_texts_and_keeps_what_was_typed(world: World, ho
     assert "<del>cool-down</del>" in page and "<ins>annealing</ins>" in page
     assert 'name="phase" value="annealing"' in page and 'name="version" value="2"' in page
     assert client.post(edit_of(model), fields_of(model, phase="annealing", version=2)).status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "mine", "kept", "both"),
+    [
+        ({}, {"a": 1}, {"a": 1}, [], []),  # nobody changed it
+        ({}, {"a": 1}, {"a": 2}, [], []),  # only I did
+        ({"a": 1}, {"a": 2}, {"a": 1}, ["a"], []),  # only they did
+        ({"a": 1}, {"a": 2}, {"a": 3}, [], ["a"]),  # both did
+        ({"a": 1}, {"a": 2}, {"a": 2}, [], []),  # both, alike
+        ({"a": 1, "b": 1}, {"a": 2, "b": 2, "c": 0}, {"a": 1, "b": 3, "c": 5}, ["a"], ["b"]),
+        (None, {"a": 2, "b": 1}, {"a": 1, "b": 1}, [], ["a"]),  # nobody knows what it was
+    ],
+)
+def test_three_texts_are_compared_field_by_field(was, now, mine, kept, both) -> None:
+    assert three_way(now, mine, was) == (kept, both)
+
+
+def test_an_old_page_leaves_alone_what_only_somebody_else_changed(world: World, hoshi: Examples) -> None:
+    client, model = signed_in(world.person("ml_engineer")), hoshi["models"]
+    old = fields_of(model)
+    by = world.person("platform_engineer").actor
+    with acting_for(world.hoshi):
+        for version, changes in enumerate(
+            ({"phase": "cool-down"}, {"phase": "long", "modalities": ["text", "image"]}), 1
+        ):
+            edit_record(block=model, changes=changes, version=version, by=by)
+    assert client.post(edit_of(model), old | {"name": "Renamed"}).status_code == 303
+    with acting_for(world.hoshi):
+        now = TrainingModel.objects.get(pk=model.pk)
+        entry = Entry.objects.filter(kind="record.changed").latest("id")
+    assert (now.name, now.phase, now.modalities, now.version) == ("Renamed", "long", ["text", "image"], 4)
+    assert entry.facts["fields"] == ["name"]
+    answer = client.post(edit_of(model), old | {"name": "Again", "licence_plan": "open"})
+    page = answer.content.decode()
+    assert answer.status_code == 409 and "<del>Renamed</del>" in page and "<ins>Again</ins>" in page
+    assert page.count("<del>") == 1
+    for kept in (
+        'name="phase" value="long"',
+        'name="modalities" value="text,image"',
+        'name="licence_plan" value="open"',
+    ):
+        assert kept in page
+
+
+def test_a_model_may_have_no_modality(world: World, hoshi: Examples) -> None:
+    client, model = signed_in(world.person("ml_engineer")), hoshi["models"]
+    assert client.post(edit_of(model), fields_of(model, modalities="")).status_code == 303
+    with acting_for(world.hoshi):
+        assert TrainingModel.objects.get(pk=model.pk).modalities == []
 
 
 @pytest.mark.parametrize(
