@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
+import os
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -69,11 +70,13 @@ def refuse_the_demo_in_production() -> None:
         return
     if settings.PERSONA_PICKER:
         raise ImproperlyConfigured("PERSONA_PICKER lets anybody sign in as anybody; it is refused without DEBUG=1.")
-    if is_loopback(settings.AWS_ENDPOINT_URL):
-        raise ImproperlyConfigured(
-            f"AWS_ENDPOINT_URL is {settings.AWS_ENDPOINT_URL}, the sandbox cloud on this machine; "
-            "it is refused without DEBUG=1."
-        )
+    # The provider's library reads one for each service too, straight from the environment.
+    endpoints = {name: value for name, value in os.environ.items() if name.startswith("AWS_ENDPOINT_URL_")}
+    for name, value in {"AWS_ENDPOINT_URL": settings.AWS_ENDPOINT_URL, **endpoints}.items():
+        if is_loopback(value):
+            raise ImproperlyConfigured(
+                f"{name} is {value}, the sandbox cloud on this machine; it is refused without DEBUG=1."
+            )
 
 
 class ProgramConfig(AppConfig):

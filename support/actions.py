@@ -195,7 +195,7 @@ def _note(case: Case, text: str, audience: str, by: str, at: datetime) -> tuple[
     columns: dict[str, Any] = {"last_shared_at": at} if spoken else {}
     if spoken.get("spoke") == "staff" and case.first_response_at is None:
         columns["first_response_at"] = at
-    write(case, **columns)
+    write(case, internal=audience == "internal", **columns)
     return note, spoken
 
 

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from clusters.models import Cluster, Job
 from support import actions, queries, shapes, states
 from support.models import Case
+from support.writing import version_of
 from tenants.models import Participation, Person
 from tenants.queries import actor_names
 from tenants.wall import roles
@@ -39,6 +40,7 @@ CASES = Listing(
     },
     newest="opened_at",
 )
+BESIDE = ("severity_raised_at", "internal_version")  # what is read for what is shown
 NOTES = Listing("notes", shapes.NoteShown, {"audience": OneOf("audience", ["shared", "internal"])}, newest="at")
 
 
@@ -47,17 +49,17 @@ def _visible(request: Request) -> Any:
 
 
 def _page(request: Request) -> Response:
-    columns = [*CASES.columns(), "severity_raised_at"]
+    columns = [*CASES.columns(), *BESIDE]
     return CASES.answer(request, _visible(request).values(*columns), _with_attention)
 
 
 def _with_attention(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     now = timezone.now()
-    return [row | {"attention": queries.attention(row, now)} for row in rows]
+    return [row | {"attention": queries.attention(row, now), "version": version_of(row)} for row in rows]
 
 
 def _shown(request: Request, pk: UUID, status: int = 200) -> Response:
-    [row] = _with_attention([one(_visible(request), shapes.CaseDetail, pk, "severity_raised_at")])
+    [row] = _with_attention([one(_visible(request), shapes.CaseDetail, pk, *BESIDE)])
     return versioned(shapes.CaseDetail(row).data, row["version"], status=status)
 
 

@@ -12,6 +12,7 @@ from clusters.models import Cluster, Job
 from support import states
 from support.escalation import components
 from support.models import Case
+from support.writing import version_of
 from tenants.models import Membership, Person, Tenant, holding
 from tenants.wall import roles
 from tenants.web.templatetags.show import SEVERITIES, words
@@ -139,7 +140,7 @@ class CaseForm(forms.Form):
 
     def __init__(self, *args: Any, case: Case, **kwargs: Any) -> None:
         super().__init__(*args, **{"initial": {}, **kwargs})
-        self.initial = {"version": case.version, **self.first(case), **self.initial}
+        self.initial = {"version": version_of(case), **self.first(case), **self.initial}
         if "owner" in self.fields:
             self.fields["owner"].choices = owners_of([case.tenant])[case.tenant_id]
 

@@ -56,6 +56,7 @@ class Case(TenantOwned):
     evidence = models.JSONField(default=dict)  # frozen at opening, for display
     opened_by = models.CharField(max_length=60)
     version = models.PositiveIntegerField(default=1)
+    internal_version = models.PositiveIntegerField(default=0)  # what happened that only staff may know of
 
     class Meta(TenantOwned.Meta):
         constraints = [

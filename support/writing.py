@@ -12,6 +12,7 @@ from support.models import Case
 from tenants.history.moves import move
 from tenants.models import ApiToken, Membership, Person, Tenant, holding
 from tenants.wall import roles
+from tenants.wall.acting import scope
 from tenants.web.problems import Refused, Stale
 
 
@@ -28,20 +29,27 @@ def moment(at: datetime | None) -> datetime:
 def hold(case: Case, version: int | None = None, **typed: Any) -> None:
     """Lock the case and bring the object up to date. Raises Stale when the page that was sent is older than the row."""
     case.refresh_from_db(from_queryset=Case.objects.select_for_update(of=("self",)))
-    if version is None or case.version == version:
+    if version is None or version_of(case) == version:
         return
     changes = {field: [_plain(getattr(case, field, None)), _plain(new)] for field, new in typed.items()}
     raise Stale(
         "stale",
         _("Somebody changed %(number)s meanwhile. Compare, and save again.") % {"number": case.number},
-        version=case.version,
+        version=version_of(case),
         changes={field: pair for field, pair in changes.items() if pair[0] != pair[1]},
     )
 
 
-def write(case: Case, **columns: Any) -> None:
+def version_of(case: Any) -> int:
+    """The version that the reader works on. What happens internally moves it for staff, and for nobody else."""
+    value = case.get if isinstance(case, dict) else lambda name: getattr(case, name)
+    return int(value("version") + (value("internal_version") if scope().staff else 0))
+
+
+def write(case: Case, *, internal: bool = False, **columns: Any) -> None:
     """Write columns of a held case and raise its version; its state is none of them."""
-    Case.objects.filter(pk=case.pk).update(version=F("version") + 1, **columns)
+    raised = "internal_version" if internal else "version"
+    Case.objects.filter(pk=case.pk).update(**{raised: F(raised) + 1}, **columns)
     case.refresh_from_db()
 
 
@@ -62,7 +70,7 @@ def moved(
 
 def fresh(case: Case) -> Case:
     """A move raised the version in the database; the object must say so to whoever saves next."""
-    case.refresh_from_db(fields=["version", "state"])
+    case.refresh_from_db(fields=["version", "internal_version", "state"])
     return case
 
 

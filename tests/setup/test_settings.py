@@ -92,6 +92,13 @@ def test_production_refuses_the_sandbox_cloud(url: str) -> None:
     assert "the sandbox cloud on this machine" in done.stderr
 
 
+def test_production_refuses_the_sandbox_cloud_for_a_single_service_too() -> None:
+    done = start(AWS_ENDPOINT_URL_SAGEMAKER="http://127.0.0.1:5000")
+    assert done.returncode
+    assert "AWS_ENDPOINT_URL_SAGEMAKER is http://127.0.0.1:5000, the sandbox cloud on this machine" in done.stderr
+    assert start(AWS_ENDPOINT_URL_S3="https://vpce.example.org").returncode == 0
+
+
 def test_production_accepts_another_endpoint() -> None:
     assert start(AWS_ENDPOINT_URL="https://vpce.example.org").returncode == 0
 

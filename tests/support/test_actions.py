@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 from django.http import Http404
+from django.test import Client
 from django.utils import timezone
 
 from program.decisions import give_action_item
@@ -18,6 +19,7 @@ from tenants.models import ApiToken, Assignment, Due, Membership, Person
 from tenants.queries import lines
 from tenants.wall.access import seat
 from tenants.wall.acting import acting_for, reading_everyone
+from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused, Stale
 from tenants.work import due, loop
 
@@ -40,6 +42,39 @@ def test_the_number_after_9999_has_five_digits(world, new_case):
         case = new_case()
         Case.objects.filter(pk=case.pk).update(number="CASE-9999")
         assert [new_case().number, new_case().number] == ["CASE-10000", "CASE-10001"]
+
+
+def test_an_internal_note_moves_the_version_for_staff_alone(world, new_case):
+    architect = world.person("lead_architect")
+    office = Client(headers={"authorization": f"Bearer {issue_token(person=architect, name='o', internal=True)[1]}"})
+    outward = Client(headers={"authorization": f"Bearer {issue_token(person=architect, name='p')[1]}"})
+    customer = Client(
+        headers={"authorization": f"Bearer {issue_token(person=world.person('ml_engineer'), name='c')[1]}"}
+    )
+    with acting_for(world.hoshi, staff=True):
+        case = new_case()
+    address = f"/api/v1/t/hoshi/cases/{case.pk}/"
+
+    def seen(client):
+        answer, listed = client.get(address), client.get("/api/v1/t/hoshi/cases/").json()["results"][0]
+        assert answer["ETag"] == f'"{answer.json()["version"]}"' and listed["version"] == answer.json()["version"]
+        assert "internal_version" not in answer.json()
+        return answer.json()["version"]
+
+    before = [seen(client) for client in (office, outward, customer)]
+    with acting_for(world.hoshi, staff=True):
+        actions.note_case(case=case, text="They owe us", audience="internal", by=architect.actor)
+    after = [seen(client) for client in (office, outward, customer)]
+    assert [now - then for now, then in zip(after, before, strict=True)] == [1, 0, 0]
+    with acting_for(world.hoshi, staff=True):
+        with pytest.raises(Stale) as stale:
+            actions.change_severity(case=case, severity="low", why="x", by=architect.actor, version=before[0])
+        assert stale.value.facts["version"] == after[0]
+        actions.change_severity(case=case, severity="low", why="x", by=architect.actor, version=after[0])
+    with acting_for(world.hoshi):
+        with pytest.raises(Stale):
+            actions.change_severity(case=case, severity="high", why="x", by="engine", version=after[2])
+        actions.change_severity(case=case, severity="high", why="x", by="engine", version=after[2] + 1)
 
 
 def test_a_number_from_elsewhere_does_not_stop_the_next_case(world, new_case):

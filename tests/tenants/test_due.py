@@ -1,5 +1,6 @@
 """The work table: a wish is never lost, a claim never shared, and who lost the lease writes nothing."""
 
+import re
 import threading
 from datetime import timedelta
 
@@ -7,6 +8,7 @@ import pytest
 from django.db import connection, transaction
 
 from tenants.models import Due
+from tenants.secret_fields import open_text
 from tenants.work import due, loop
 
 NOW = timedelta(0)
@@ -210,7 +212,7 @@ def test_many_workers_at_once_never_hold_the_same_and_never_more_than_five_of_a_
 @pytest.mark.django_db(transaction=True)
 def test_a_handler_that_fails_is_tried_again_later_and_in_the_end_is_stuck(monkeypatch):
     def broken(held: due.Held) -> None:
-        raise ValueError("no such thing")
+        open_text("hf_zebrafish: no such thing")
 
     monkeypatch.setitem(loop.HANDLERS, "test", ("engine", broken))
     wish()
@@ -218,7 +220,12 @@ def test_a_handler_that_fails_is_tried_again_later_and_in_the_end_is_stuck(monke
         loop.handle(claim())
         assert row().attempt == attempt and claim() is None
         Due.objects.update(due_at="2020-01-01T00:00Z")
-    assert row().stuck == "ValueError: no such thing" and claim() is None
+    told = row().stuck
+    assert claim() is None and "zebrafish" not in told and "no such thing" not in told
+    assert re.fullmatch(
+        r"\w+ in tenants\.secret_fields\.open_text\. The log has the whole of it under [0-9a-f-]{36}\.", told
+    )
+    assert "zebrafish" not in str(list(Due.objects.values_list("stuck", flat=True)))
 
 
 @pytest.mark.parametrize("attempt", [1, 2, 5, 8, 100])
