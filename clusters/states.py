@@ -17,6 +17,7 @@ CLUSTER: Moves = {
     "deleted": set(),
 }
 SETTLED = frozenset({"requested", "ready", "degraded", "failed", "deleted"})
+AT_REST = SETTLED - {"requested"}  # nothing moves by itself; a request may be approved while somebody looks at it
 LIVE = frozenset({"creating", "ready", "updating", "degraded"})
 BROKEN = frozenset({"degraded", "failed"})
 TAKES_JOBS = frozenset({"hyperpod-slurm", "parallelcluster"})  # engines whose scheduler we speak to

@@ -67,7 +67,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
         "engines": showing.ENGINES,
         "several": len(everybody) > 1,
         "request_at": _where_to_request(request, everybody),
-        "unsettled": any(row["state"] not in states.SETTLED for row in found),
+        "unsettled": any(row["state"] not in states.AT_REST for row in found),
         "poll": live.address(request, newest),
     }
     template = "clusters/index.html" + ("#rows" if live.asked(request) else "")
@@ -122,7 +122,7 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     told = lines([*entries, *resources])
     context = _shown(request, row, nodes, jobs) | {"entries": told[: len(entries)], "resources": told[len(entries) :]}
     moving = any(node["state"] in ("pending", "checking", "replacing") for node in nodes)
-    unsettled = row.state not in states.SETTLED or any(job["state"] in states.JOB_LIVE for job in jobs)
+    unsettled = row.state not in states.AT_REST or any(job["state"] in states.JOB_LIVE for job in jobs)
     context |= {"unsettled": unsettled or (row.wanted and moving), "poll": live.address(request, newest)}
     return render(request, "clusters/cluster.html" + ("#live" if live.asked(request) else ""), context)
 

@@ -65,7 +65,7 @@ def portfolio(request: HttpRequest) -> HttpResponse:
         "staff": request.internal or request.role == roles.AUTOMATION,
         "urgent": [row for row in rows if row.reasons],
         "totals": _totals(rows),
-        "unsettled": any(state in UNSETTLED for row in rows for state in row.clusters),
+        "unsettled": any(state not in cluster_states.AT_REST for row in rows for state in row.clusters),
         "poll": live.address(request, newest),
     }
     return render(request, "program/portfolio.html" + ("#live" if live.asked(request) else ""), context)
@@ -107,7 +107,7 @@ def participant(request: HttpRequest) -> HttpResponse:
     context = {
         "clusters": clusters,
         "entries": lines(entries),
-        "unsettled": any(row["state"] not in cluster_states.SETTLED for row in clusters),
+        "unsettled": any(row["state"] not in cluster_states.AT_REST for row in clusters),
         "poll": live.address(request, newest),
         **_summary(request, clusters),
     }

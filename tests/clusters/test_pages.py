@@ -400,3 +400,14 @@ def test_a_customer_says_how_much_of_a_bucket_is_used_and_the_history_keeps_both
     assert browser.post(page, {"used_tib": "1", "version": bucket.version}).status_code == 409  # an older page
     assert signed_in(world.person("viewer")).get(page).status_code == 403
     assert signed_in(world.person("platform_engineer", world.umi)).get(page).status_code == 404
+
+
+def test_a_request_is_watched_until_somebody_approves_it(world: World, hoshi: Examples) -> None:
+    """Approval comes from somebody else's page, so each page that shows a request has to ask for it."""
+    cluster, client = hoshi["clusters"], signed_in(world.person("platform_engineer"))
+    for state, watched in (("requested", True), ("failed", False)):
+        with acting_for(hoshi.tenant):
+            Job.objects.filter(cluster=cluster).update(**{"state": "failed"})
+            Cluster.objects.filter(pk=cluster.pk).update(**{"state": state})
+        for page in (page_of(cluster), "/clusters/", "/t/hoshi/", "/"):
+            assert ("data-poll" in client.get(page).content.decode()) == watched, (state, page)
