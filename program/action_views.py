@@ -180,4 +180,5 @@ def _written(request: HttpRequest, kind: Any, act: Any, after: str, title: str) 
                 messages.success(request, _("Kept."))
                 return see_other(reverse(after))
             status = refused.status
-    return render(request, "program/write_down.html", {"form": form, "refused": refused, "title": title}, status=status)
+    context = {"form": form, "refused": refused, "title": title, "back": reverse(after)}
+    return render(request, "program/write_down.html", context, status=status)

@@ -27,9 +27,16 @@ REPORT: Moves = {
     "not_started": {"draft", "submitted", "late"},
     "draft": {"submitted", "late"},
     "late": {"draft", "submitted"},
-    "submitted": {"accepted", "disputed"},
+    "submitted": {"accepted", "disputed", "returned"},
     "disputed": {"submitted", "accepted"},
+    "returned": {"submitted", "late"},
     "accepted": set(),
+}
+
+ONBOARDING_STEP: Moves = {
+    "open": {"done", "not_applicable"},
+    "done": {"open"},
+    "not_applicable": {"open"},
 }
 
 # The order of the meeting; inside a group the oldest case comes first.
@@ -103,10 +110,29 @@ IN_SERVICE = kind(
 )
 
 SESSION_PLANNED = kind("session.planned", _("{title} is planned for {day}"), icon="calendar")
+SESSION_EDITED = kind(
+    "session.edited", _("{actor} changed the session {title}: {fields}"), audience="internal", icon="pencil"
+)
+SESSION_ANNOUNCED = kind("session.announced", _("{actor} announced {title} on {day}"), icon="calendar")
+SESSION_CANCELLED = kind("session.cancelled", _("{actor} called off {title} on {day}: {why}"), icon="player-stop")
+SESSION_SURVEYED = kind(
+    "session.surveyed", _("{answers} people answered the survey of {title}: {satisfaction} of 5"), icon="gauge"
+)
+REGISTERED = kind("registration.made", _("{actor} registered for {title} on {day}"), icon="calendar")
+REGISTRATIONS_MARKED = kind(
+    "registration.marked", _("{came} of your {registered} registered people came to {title}"), icon="users"
+)
+UNREGISTERED = kind("registration.cancelled", _("{actor} will not come to {title} on {day}"), icon="calendar")
 SESSION_HELD = kind("session.held", _("{title} was held; {attended} of {registered} came"), icon="users")
 ONBOARDED = kind(
     "onboarding.held", _("{actor} held the onboarding session: {done} of {steps} steps are done"), icon="users"
 )
+ONBOARDING_PLANNED = kind(
+    "onboarding.planned", _("{actor} set the onboarding session for {day}: {steps} steps"), icon="users"
+)
+kind("onboarding_step.done", _("{actor} ticked off: {text} {evidence}"), icon="circle-check")
+kind("onboarding_step.open", _("{actor} took back the tick of: {text} ({why})"), icon="refresh")
+kind("onboarding_step.not_applicable", _("{actor} noted that this does not apply: {text} ({why})"), icon="minus")
 ONBOARDING_DONE = kind("onboarding.completed", _("The onboarding is complete"), icon="circle-check")
 REPORT_DUE = kind("report.due", _("The {report} for {period} is due on {due}"), icon="clipboard-check")
 for _state, _words in {
@@ -115,6 +141,7 @@ for _state, _words in {
     "submitted": _("{actor} handed in the {report} for {period}"),
     "accepted": _("{actor} accepted the {report} for {period}"),
     "disputed": _("{actor} disputed the {report} for {period}: {why}"),
+    "returned": _("{actor} sent back the {report} for {period}: {why}"),
 }.items():
     kind(f"report.{_state}", _words, icon="clipboard-check")
 USED = kind(

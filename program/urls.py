@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from program import action_views, health, launch_views, meeting_views, minutes_views, review_views, trend_views, views
+from program import (
+    action_views,
+    health,
+    launch_views,
+    meeting_views,
+    minutes_views,
+    onboarding_views,
+    report_views,
+    review_views,
+    session_views,
+    trend_views,
+    views,
+)
 from tenants import language, personas
 
 urlpatterns = [
@@ -53,6 +65,24 @@ urlpatterns = [
     path("t/<slug:tenant>/action-items/give/", action_views.give, name="give_action_item"),
     path("t/<slug:tenant>/action-items/<uuid:pk>/", action_views.action_item, name="action_item"),
     path("t/<slug:tenant>/decisions/record/", action_views.decide, name="record_decision"),
+    path("sessions/", session_views.all_sessions, name="sessions"),
+    path("sessions/calendar.ics", session_views.calendar_file, name="sessions_calendar"),
+    path("sessions/<uuid:pk>/", session_views.session, name="session"),
+    path("sessions/<uuid:pk>/calendar.ics", session_views.invitation, name="session_calendar"),
+    path("t/<slug:tenant>/enrolments/<uuid:pk>/", session_views.enrolment, name="enrolment"),
+    path("t/<slug:tenant>/sessions/plan/", session_views.plan, name="plan_session"),
+    path("t/<slug:tenant>/sessions/<uuid:pk>/edit/", session_views.edit, name="edit_session"),
+    path("t/<slug:tenant>/sessions/<uuid:pk>/announce/", session_views.announce, name="announce_session"),
+    path("t/<slug:tenant>/sessions/<uuid:pk>/call-off/", session_views.call_off, name="call_off_session"),
+    path("t/<slug:tenant>/sessions/<uuid:pk>/attendance/", session_views.attendance, name="session_attendance"),
+    path("t/<slug:tenant>/sessions/<uuid:pk>/survey/", session_views.survey, name="session_survey"),
+    path("onboarding/", onboarding_views.board, name="onboarding"),
+    path("t/<slug:tenant>/participations/<uuid:pk>/onboard/", onboarding_views.plan, name="plan_onboarding"),
+    path("t/<slug:tenant>/onboarding/<uuid:pk>/", onboarding_views.one_list, name="onboarding_list"),
+    path("t/<slug:tenant>/onboarding/<uuid:pk>/steps/<uuid:step>/", onboarding_views.step, name="onboarding_step"),
+    path("reports/", report_views.all_reports, name="reports"),
+    path("t/<slug:tenant>/asked-reports/", report_views.ask, name="ask_for_reports"),
+    path("t/<slug:tenant>/reports/<uuid:pk>/", report_views.report, name="report"),
     path("launch/", launch_views.launch_board, name="launch_board"),
     path("t/<slug:tenant>/launches/plan/", launch_views.plan, name="plan_launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/", launch_views.launch, name="launch"),

@@ -88,25 +88,76 @@ class CaseNote(TenantOwned):
     at = models.DateTimeField()
 
 
-class Article(models.Model):
-    """What was learnt from cases, written for customers or for staff. A row of the office until customers can search it."""
-
-    class State(models.TextChoices):
-        DRAFT = "draft", _("draft")
-        PUBLISHED = "published", _("published")
-
-    SUBJECT = "article"
+class OfficeText(models.Model):
+    """A row of the office."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey("tenants.Tenant", models.PROTECT, related_name="+")  # the office, for its history
     created_at = models.DateTimeField(db_default=Now())
-    code = models.CharField(max_length=20)
-    title = models.CharField(_("title"), max_length=200)
-    audience = models.CharField(max_length=8, choices=CaseNote.AUDIENCES, default="internal")
-    state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["tenant", "code"], name="article_code")]
+        abstract = True
+
+
+class Article(OfficeText):
+    """What was learnt from cases, in Markdown. The database shows it to a customer once it is published and shared."""
+
+    SUBJECT = "article"
+    MOVES = states.ARTICLE
+
+    code = models.CharField(max_length=20)
+    title = models.CharField(_("title"), max_length=200)
+    body = models.TextField(_("text"), max_length=50_000, blank=True)
+    category = models.CharField(_("category"), max_length=30, blank=True)
+    audience = models.CharField(max_length=8, choices=CaseNote.AUDIENCES, default="internal")
+    state = models.CharField(max_length=10, default="draft")
+    author = models.CharField(max_length=60, blank=True)
+    changed_at = models.DateTimeField(db_default=Now())
+    published_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "code"], name="article_code"),
+            checked("article", states.ARTICLE),
+        ]
 
     def __str__(self) -> str:
         return f"{self.code} {self.title}"
+
+
+class ArticleVersion(OfficeText):
+    """An article as it once read."""
+
+    SUBJECT = "article_version"
+
+    article = models.ForeignKey(Article, models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=200)
+    body = models.TextField(max_length=50_000, blank=True)
+    author = models.CharField(max_length=60)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["article", "number"], name="article_version_once")]
+
+
+class ArticleUse(TenantOwned):
+    """A case that an article came out of, or that it solved. Internal while the participant may not read the article."""
+
+    class Kind(models.TextChoices):
+        ORIGIN = "origin", _("the article came out of it")
+        SOLVED = "solved", _("solved by the article")
+
+    SUBJECT = "article_use"
+
+    case = tied("support.Case", related_name="+")
+    article = models.ForeignKey(Article, models.PROTECT, related_name="uses")
+    kind = models.CharField(max_length=6, choices=Kind.choices)
+    audience = models.CharField(max_length=8, choices=CaseNote.AUDIENCES, default="internal")
+
+    class Meta(TenantOwned.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.UniqueConstraint(fields=["tenant", "case", "article"], name="article_use_once"),
+        ]
+        indexes = [models.Index(fields=["article"], name="article_used")]

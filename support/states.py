@@ -32,6 +32,8 @@ OPEN = frozenset(CASE) - ENDED
 
 WAITS = {"provider": "waiting_provider", "decision": "waiting_decision", "date": "scheduled"}  # for whom or what
 
+ARTICLE: Moves = {"draft": {"published"}, "published": {"draft"}}
+
 SEVERITIES = ("critical", "urgent", "high", "normal", "low")  # worst first
 
 CASE_OPENED = kind("case.opened", _("{actor} opened the case {number}: {title}"), icon="lifebuoy")
@@ -58,4 +60,13 @@ kind("case.closed", _("{actor} closed the case {number}"), icon="circle-check")
 ARTICLE_WRITTEN = kind(
     "article.written", _("{actor} wrote the article {code}: {title}"), audience="internal", icon="file"
 )
+ARTICLE_EDITED = kind(
+    "article.edited", _("{actor} changed the article {code}, now version {edition}"), audience="internal", icon="pencil"
+)
+kind("article.published", _("{actor} published the article {code}: {title}"), audience="internal", icon="file")
+kind("article.draft", _("{actor} withdrew the article {code}: {why}"), audience="internal", icon="file")
 CASE_ARTICLE = kind("case.article", _("The article {code} came out of the case {number}: {title}"), icon="file")
+CASE_SOLVED_BY = kind(
+    "case.solved_by", _("{actor} noted that the article {code} solves the case {number}: {title}"), icon="file"
+)
+CASE_ARTICLE_OFF = kind("case.article_off", _("{actor} took the article {code} off the case {number}"), icon="file")

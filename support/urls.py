@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from support import verb_views, views
+from support import article_views, verb_views, views
 from support.verbs import VERBS
 
 urlpatterns = [
@@ -15,4 +15,12 @@ urlpatterns = [
         path(f"t/<slug:tenant>/cases/<uuid:pk>/{verb.name}/", verb_views.page_of(verb), name=f"{verb.name}_case")
         for verb in VERBS
     ),
+    path("t/<slug:tenant>/cases/<uuid:pk>/articles/", article_views.case_articles, name="case_articles"),
+    path("articles/", article_views.all_articles, name="articles"),
+    path("articles/<uuid:pk>/", article_views.article, name="article"),
+    path("articles/<uuid:pk>/versions/<int:number>/", article_views.version, name="article_version"),
+    path("t/<slug:tenant>/articles/write/", article_views.write, name="write_article"),
+    path("t/<slug:tenant>/articles/<uuid:pk>/edit/", article_views.edit, name="edit_article"),
+    path("t/<slug:tenant>/articles/<uuid:pk>/publish/", article_views.publish, name="publish_article"),
+    path("t/<slug:tenant>/articles/<uuid:pk>/withdraw/", article_views.withdraw, name="withdraw_article"),
 ]

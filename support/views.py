@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters.models import Job
 from support import actions, forms, queries, showing, states
+from support.articles_of_cases import on_case
 from support.models import Case, CaseNote
 from support.urgency import by_urgency
 from support.verbs import AT_HAND, VERBS, Verb
@@ -173,6 +174,7 @@ def shown(
         "note_form": note_form
         or (forms.NoteForm(case=row, internal=request.internal) if request.role in roles.ANSWER_CASES else None),
         "refused": refused,
+        **on_case(request, row),
     }
     return render(request, "support/case.html", context, status=status)
 

@@ -7,8 +7,21 @@ from typing import Any
 from django.utils import timezone
 
 from clusters import models as c
-from program.models import ActionItem, Addendum, Decision, LaunchCluster, Minutes, Review, ReviewItem
-from support.models import Case, CaseNote
+from program.models import (
+    ActionItem,
+    Addendum,
+    Decision,
+    LaunchCluster,
+    Minutes,
+    Onboarding,
+    OnboardingStep,
+    Registration,
+    Report,
+    Review,
+    ReviewItem,
+    Session,
+)
+from support.models import Article, ArticleUse, ArticleVersion, Case, CaseNote
 from tenants import models as t
 from tenants.queries import WRITTEN
 from tenants.wall.acting import acting_for
@@ -30,6 +43,7 @@ def grow(town: Town, start: int, until: int) -> None:
         _notes(made, numbers, people)
     _reviews(town, numbers, cases)
     _procedure(town, numbers, people, clusters)
+    _enablement(town, numbers, people, cases)
     t.Membership.objects.bulk_create(
         t.Membership(person=person, tenant=world.hoshi, role="viewer", starts_on=date(2024, 1, 1)) for person in people
     )
@@ -347,3 +361,64 @@ def _procedure(town: Town, numbers: range, people: list[t.Person], clusters: lis
             )
             for cluster in clusters
         )
+
+
+def _enablement(town: Town, numbers: range, people: list[t.Person], cases: list[Case]) -> None:
+    world, made, now = town.world, town.hoshi, timezone.now()
+    with acting_for(world.office, staff=True):
+        Session.objects.bulk_create(
+            Session(
+                tenant=world.office,
+                cycle=world.cycle,
+                code=f"X{n}",
+                kind="clinic",
+                title="x",
+                starts_at=now + timedelta(days=n if n % 2 else -n - 2),
+                minutes=60,
+                announced_at=now,
+                attended=None if n % 2 else 3,
+            )
+            for n in numbers
+        )
+        articles = Article.objects.bulk_create(
+            Article(tenant=world.office, code=f"X{n}", title="x", body="x", audience="shared", author=person.actor)
+            for n, person in zip(numbers, people, strict=True)
+        )
+        Article.objects.filter(code__startswith="X").update(state="published")
+        ArticleVersion.objects.bulk_create(
+            ArticleVersion(
+                tenant=world.office, article=made["articles"], number=n + 2, title="x", body="x", author=person.actor
+            )
+            for n, person in zip(numbers, people, strict=True)
+        )
+    mine = {"tenant": made.tenant}
+    with acting_for(made.tenant, staff=True):
+        Registration.objects.bulk_create(
+            Registration(**mine, session=made["sessions"], person=person) for person in people
+        )
+        OnboardingStep.objects.bulk_create(
+            OnboardingStep(**mine, onboarding=made["onboarding"], position=n + 2, text="x", settled_by=person.actor)
+            for n, person in zip(numbers, people, strict=True)
+        )
+        Report.objects.bulk_create(
+            Report(
+                **mine,
+                participation=made["participations"],
+                kind="monthly_utilisation",
+                period=f"p{n}",
+                due_on=date(2030, 1, 1),
+            )
+            for n in numbers
+        )
+        ArticleUse.objects.bulk_create(
+            ArticleUse(**mine, case=case, article=made["articles"], kind="solved", audience="shared") for case in cases
+        )
+        ArticleUse.objects.bulk_create(
+            ArticleUse(**mine, case=made["cases"], article=article, kind="solved", audience="shared")
+            for article in articles
+        )
+    for n, person in zip(numbers, people, strict=True):
+        tenant = t.Tenant.objects.get(slug=f"crowd-{n}")
+        with acting_for(tenant, staff=True):
+            participation = t.Participation.objects.get()
+            Onboarding.objects.create(tenant=tenant, participation=participation, lead=person, held_at=now, minutes=60)

@@ -23,16 +23,22 @@ from program.models import (
     LaunchCluster,
     LaunchWave,
     Minutes,
+    Onboarding,
+    OnboardingStep,
+    Registration,
+    Report,
     Review,
     ReviewItem,
+    Session,
 )
 from program.reviews import freeze, open_session, publish, settle_item
 from support.actions import note_case, open_case, plan_case
-from support.models import Case
+from support.models import Article, ArticleUse, ArticleVersion, Case
 from tenants import entries
 from tenants.actions import note_interaction
 from tenants.files import attach
 from tenants.history import seals, timeline
+from tenants.history.moves import move
 from tenants.models import (
     Assignment,
     FrameworkUse,
@@ -52,7 +58,7 @@ NUMBERS = itertools.count(1)
 # Rows of these hold ids and words of a closed list.
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
-OFFICES = {"reviews", "launches"}
+OFFICES = {"reviews", "launches", "sessions", "articles", "asked-reports"}
 # What these speak of is everybody's: the same for all who may read at all.
 EVERYBODYS = {"catalogue", "architectures"}
 BODY = {
@@ -350,6 +356,64 @@ def meetings_of(world: World, everybody: list[Examples]) -> None:
         made.by_noun |= {"launches": launch, "launch": launch, "waves": wave}
 
 
+def enablement_of(world: World, everybody: list[Examples]) -> None:
+    """An announced session and a published article that all may read, and what each of these tenants has to do with them."""
+    lead, now = world.person("lead_architect"), timezone.now()
+    with acting_for(world.office, staff=True):
+        session = Session.objects.create(
+            tenant=world.office,
+            cycle=world.cycle,
+            code="ES-01",
+            kind="workshop",
+            title="Opening",
+            starts_at=now + timedelta(days=7),
+            minutes=60,
+            announced_at=now,
+        )
+        article = Article.objects.create(
+            tenant=world.office, code="KB-001", title="Not a number", body="Look at the loss.", audience="shared"
+        )
+        move(article, "published", by=lead.actor, code=article.code, title=article.title)
+        ArticleVersion.objects.create(
+            tenant=world.office, article=article, number=1, title="Not a number", body="Look.", author=lead.actor
+        )
+    for made in everybody:
+        mine = {"tenant": made.tenant}
+        with acting_for(made.tenant, staff=True):
+            made.by_noun["onboarding"] = board = Onboarding.objects.create(
+                **mine, participation=made["participations"], lead=lead, held_at=now, minutes=90
+            )
+            made.by_noun["steps"] = OnboardingStep.objects.create(
+                **mine, onboarding=board, position=1, text="dashboards connected", note="seen", link="", why=""
+            )
+            made.by_noun["reports"] = Report.objects.create(
+                **mine,
+                participation=made["participations"],
+                kind="final_report",
+                period="C2",
+                due_on=date(2030, 1, 1),
+                text="What we did.",
+            )
+            member = world.person("ml_engineer", made.tenant)
+            made.by_noun["registrations"] = Registration.objects.create(**mine, session_id=session.pk, person=member)
+            for audience in ("shared", "internal"):
+                of_case = made["cases"] if audience == "shared" else _another_case(made)
+                ArticleUse.objects.create(**mine, case=of_case, article_id=article.pk, kind="solved", audience=audience)
+        shared = {"sessions": session, "enrolments": session, "articles": article, "versions": Version(1)}
+        made.by_noun |= shared
+
+
+@dataclass(frozen=True)
+class Version:
+    """The number that stands in the address of an article's version."""
+
+    number: int
+
+
+def _another_case(made: Examples) -> Case:
+    return open_case(tenant=made.tenant, title="Another loss", severity="low", by="engine", text="It is slow.")
+
+
 def _decided(tenant: Tenant, lead: Person, number: str) -> ActionItem:
     """A shared and an internal decision and action item each; the shared item is what addresses speak of."""
     today, found = date(2026, 1, 7), None
@@ -468,7 +532,8 @@ class Route:
 
     @property
     def of_office(self) -> bool:
-        return self.has_tenant and bool(OFFICES & set(self.pattern.split("/")))
+        words = set(self.pattern.split("/"))
+        return self.has_tenant and bool(OFFICES & words) and "cases" not in words
 
     @property
     def of_everybody(self) -> bool:

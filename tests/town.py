@@ -84,6 +84,7 @@ def make_town() -> Town:
     made = [examples.make(world, tenant, number) for number, tenant in enumerate((world.hoshi, world.umi), start=1)]
     examples.review_of(world, made)
     examples.meetings_of(world, made)
+    examples.enablement_of(world, made)
     for tenant in (world.office, world.hoshi, world.umi):
         examples.the_rest(tenant)
     examples.seat_service_engineer(world, world.hoshi)

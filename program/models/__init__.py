@@ -1,6 +1,6 @@
 """Tables of the program layer, gathered for Django."""
 
-from program.models.enablement import Attendance, Onboarding, OnboardingStep, Report, Session
+from program.models.enablement import Attendance, Onboarding, OnboardingStep, Registration, Report, Session
 from program.models.procedure import (
     AUDIENCES,
     ActionItem,
@@ -28,6 +28,7 @@ __all__ = [
     "OfficeOwned",
     "Onboarding",
     "OnboardingStep",
+    "Registration",
     "Report",
     "Review",
     "ReviewItem",

@@ -29,12 +29,19 @@ class Session(OfficeOwned):
     minutes = models.PositiveIntegerField(_("minutes"))
     format = models.CharField(_("format"), max_length=20, blank=True)
     recurrence = models.CharField(_("repeats"), max_length=80, blank=True)
+    place = models.CharField(_("where"), max_length=300, blank=True)
+    prerequisites = models.CharField(_("what to bring or know"), max_length=300, blank=True)
     agenda = models.JSONField(_("agenda"), default=list)
     materials = models.JSONField(_("materials"), default=list)
+    seats = models.PositiveIntegerField(_("seats"), null=True, blank=True)
+    announced_at = models.DateTimeField(null=True, blank=True)  # from then on every participant may read it
+    cancelled_at = models.DateTimeField(null=True, blank=True)
+    cancelled_why = models.CharField(max_length=300, blank=True)
     registered = models.PositiveIntegerField(_("registered"), default=0)
     attended = models.PositiveIntegerField(_("attended"), null=True, blank=True)
     answers = models.PositiveIntegerField(_("answers to the survey"), null=True, blank=True)
     satisfaction = models.DecimalField(_("satisfaction"), max_digits=2, decimal_places=1, null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
 
     class Meta:
         constraints = [
@@ -43,10 +50,31 @@ class Session(OfficeOwned):
                 condition=models.Q(satisfaction=None) | models.Q(satisfaction__range=(1, 5)),
                 name="session_satisfaction",
             ),
+            models.CheckConstraint(
+                condition=models.Q(answers=None) | models.Q(attended__gte=models.F("answers")), name="session_answers"
+            ),
         ]
+        indexes = [models.Index(fields=["starts_at", "id"], name="session_by_day")]
 
     def __str__(self) -> str:
         return f"{self.code} {self.title}"
+
+
+class Registration(TenantOwned):
+    """A person of a participant who wants to come to a session; whether they came is known afterwards."""
+
+    SUBJECT = "registration"
+
+    session = models.ForeignKey(Session, models.PROTECT, related_name="+")
+    person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="+")
+    cancelled_at = models.DateTimeField(null=True, blank=True)
+    came = models.BooleanField(null=True, blank=True)
+
+    class Meta(TenantOwned.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.UniqueConstraint(fields=["tenant", "session", "person"], name="registration_once"),
+        ]
 
 
 class Attendance(OfficeOwned):
@@ -93,19 +121,38 @@ class Onboarding(TenantOwned):
 
 
 class OnboardingStep(TenantOwned):
-    """One line of the list."""
+    """One line of the list, and what proves that it was done: a measurement, a note, a link, or files."""
+
+    class Measure(models.TextChoices):
+        NONE = "", _("nothing is measured")
+        NCCL = "nccl", _("NCCL or NCCOM test")
 
     SUBJECT = "onboarding_step"
+    MOVES = states.ONBOARDING_STEP
 
     onboarding = tied("program.Onboarding", related_name="+")
     position = models.PositiveSmallIntegerField()
     text = models.CharField(_("what is to be done"), max_length=200)
-    done = models.BooleanField(_("done"), default=False)
+    state = models.CharField(max_length=14, default="open")
+    measure = models.CharField(max_length=8, choices=Measure.choices, blank=True)
+    done_on = models.DateField(_("done on"), null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+    settled_by = models.CharField(max_length=60, blank=True)
+    bus_gbps = models.DecimalField(_("bus bandwidth"), max_digits=8, decimal_places=2, null=True, blank=True)
+    nodes = models.PositiveIntegerField(_("nodes"), null=True, blank=True)
+    note = models.CharField(_("what proves it"), max_length=500, blank=True)
+    link = models.CharField(_("link"), max_length=500, blank=True)
+    why = models.CharField(_("why it does not apply"), max_length=300, blank=True)
+    version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "onboarding", "position"], name="onboarding_step_once"),
+            models.CheckConstraint(
+                condition=~models.Q(state="not_applicable") | ~models.Q(why=""), name="onboarding_step_why"
+            ),
+            checked("onboarding_step", states.ONBOARDING_STEP),
         ]
 
 
@@ -125,6 +172,12 @@ class Report(TenantOwned):
     period = models.CharField(_("period"), max_length=10)
     due_on = models.DateField(_("due on"))
     state = models.CharField(max_length=12, default="not_started")
+    text = models.TextField(_("text"), max_length=20_000, blank=True)
+    handed_in_at = models.DateTimeField(null=True, blank=True)
+    handed_in_by = models.CharField(max_length=60, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+    answered_by = models.CharField(max_length=60, blank=True)
+    answer = models.CharField(_("why it came back"), max_length=500, blank=True)
     version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):

@@ -65,6 +65,14 @@ def office(table: str) -> RunSQL:
     )
 
 
+def shown(table: str, where: str) -> RunSQL:
+    """Let everybody who acts for somebody read those rows of an office's `table` for which `where` holds; write none."""
+    return RunSQL(
+        f"create policy shown on {table} for select to cohort using ((select acting_tenants()) is not null and {where});",
+        f"drop policy shown on {table};",
+    )
+
+
 def tie(table: str, column: str, target: str) -> RunSQL:
     """`table.column` may only name a row of `target` that belongs to the same tenant; row security does not see keys."""
     name = f"{table}_{column}_same_tenant"

@@ -14,7 +14,11 @@ Nav = list[dict[str, Any]]
 SECTIONS = {
     "cluster": "clusters", "job": "jobs", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
-    "architecture": "catalogue", "launch": "launch_board", "action_item": "action_items", "decisions": "action_items",
+    "architecture": "catalogue",
+    "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",
+    "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
+    "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",
+    "article": "articles", "article_version": "articles", "case_articles": "cases",
 }  # fmt: skip
 
 
@@ -44,27 +48,30 @@ def _mine(request: HttpRequest) -> list[Any]:
 
 
 def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
+    """What one can go to, in groups: what runs, the programme around it, and the office's own."""
     staff = role in roles.SEES_INTERNAL or role == roles.AUTOMATION
+    reads, office = role in roles.READ, role in roles.STAFF
+    programme, own = _("Programme"), _("Office")
     entries = [
-        ("portfolio", _("Portfolio") if staff else _("Overview"), reverse("portfolio"), "home"),
-        ("clusters", _("Clusters"), reverse("clusters"), "server"),
-        ("jobs", _("Jobs"), reverse("jobs"), "job"),
-        ("cases", _("Cases"), reverse("cases"), "case"),
+        ("", True, "portfolio", _("Portfolio") if staff else _("Overview"), "home"),
+        ("", True, "clusters", _("Clusters"), "server"),
+        ("", True, "jobs", _("Jobs"), "job"),
+        ("", True, "cases", _("Cases"), "case"),
+        ("", True, "articles", _("Articles"), "file"),
+        ("", reads, "catalogue", _("Catalogue"), "architecture"),
+        (programme, office, "reviews", _("Weekly review"), "review"),
+        (programme, reads, "action_items", _("Action items"), "check"),
+        (programme, reads, "launch_board", _("Launch day"), "rocket"),
+        (programme, reads, "onboarding", _("Onboarding"), "flag"),
+        (programme, True, "sessions", _("Sessions"), "calendar"),
+        (programme, reads, "reports", _("Reports"), "report"),
+        (own, office, "status", _("Engine room"), "pulse"),
     ]
-    if role in roles.READ:
-        entries += [
-            ("catalogue", _("Catalogue"), reverse("catalogue"), "architecture"),
-            ("launch_board", _("Launch day"), reverse("launch_board"), "rocket"),
-            ("action_items", _("Action items"), reverse("action_items"), "check"),
-        ]
-    if role in roles.STAFF:
-        entries += [
-            ("reviews", _("Weekly review"), reverse("reviews"), "review"),
-            ("status", _("Engine room"), reverse("status"), "pulse"),
-        ]
     here = request.resolver_match.url_name if request.resolver_match else ""
     return [
-        {"label": label, "url": url, "icon": icon, "active": _active(here, name)} for name, label, url, icon in entries
+        {"group": group, "label": label, "url": reverse(name), "icon": icon, "active": _active(here, name)}
+        for group, shown, name, label, icon in entries
+        if shown
     ]
 
 

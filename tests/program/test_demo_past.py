@@ -405,7 +405,7 @@ def test_what_is_taught_owed_and_learnt_is_there(past: Past) -> None:
         )
         assert Article.objects.count() == len(told["knowledge_articles"])
         assert Onboarding.objects.count() == len(told["onboarding"]["sessions"])
-        still_open = OnboardingStep.objects.filter(done=False).count()
+        still_open = OnboardingStep.objects.filter(state="open").count()
         assert still_open == sum(len(row["open_items"]) for row in told["onboarding"]["sessions"])
         health = Entry.objects.filter(kind__startswith="health.")
         touched = Counter(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from program import onboarding as lists
 from program import states
 from program.demo.dates import Row
 from program.demo.one_action import one_action
 from program.demo.past.rows import Past, imported, known
 from program.demo.words import AUDIENCES, REPORT_WAYS
 from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
-from support.models import Article, Case
-from support.states import ARTICLE_WRITTEN, CASE_ARTICLE, CASE_OPENED
+from support.articles import link_case
+from support.models import Article, ArticleUse, ArticleVersion, Case
+from support.states import ARTICLE_WRITTEN, CASE_OPENED
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for
@@ -50,6 +52,9 @@ def _session(past: Past, row: Row) -> None:
         answers=survey.get("responses"),
         satisfaction=Decimal(str(survey["csat"])) if survey else None,
     )
+    # The file tells of what every participant was invited to.
+    told_on = min(past.as_of, session.starts_at)
+    Session.objects.filter(pk=session.pk).update(announced_at=told_on)
     people = [past.who.people[handle] for handle in row["speakers"]]
     Attendance.objects.bulk_create(
         Attendance(tenant=past.office, session=session, person=person, part=Attendance.Part.SPEAKER)
@@ -69,6 +74,9 @@ def _session(past: Past, row: Row) -> None:
     else:
         facts = {"attended": session.attended, "registered": session.registered}
         timeline.record(states.SESSION_HELD, about=session, by=by, at=session.starts_at, **facts, **told)
+        if session.satisfaction is not None:
+            facts = {"answers": session.answers, "satisfaction": str(session.satisfaction)}
+            timeline.record(states.SESSION_SURVEYED, about=session, by=by, at=session.starts_at, **facts, **told)
 
 
 def load_onboarding(past: Past) -> int:
@@ -99,12 +107,17 @@ def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
             onboarding=made,
             position=position,
             text=text,
-            done=text not in row["open_items"],
+            measure=lists.measure_of(text),
         )
         for position, text in enumerate(checklist, start=1)
     )
     facts = {"done": len(checklist) - len(row["open_items"]), "steps": len(checklist)}
     timeline.record(states.ONBOARDED, about=made, by=lead.actor, at=made.held_at, **imported(**facts))
+    day = past.noon(row["completed_on"]) if row.get("completed_on") else past.as_of
+    for step in OnboardingStep.objects.filter(onboarding=made).exclude(text__in=row["open_items"]):
+        # What proved it then was kept elsewhere, and the file does not say what it was.
+        columns = {"done_on": day.date(), "settled_at": day, "settled_by": lead.actor}
+        move(step, "done", by=lead.actor, at=day, columns=columns, text=step.text, evidence="", **imported())
     if row.get("completed_on"):
         timeline.record(
             states.ONBOARDING_DONE, about=made, by=lead.actor, at=past.noon(row["completed_on"]), **imported()
@@ -163,23 +176,36 @@ def load_articles(past: Past) -> int:
 
 def _article(past: Past, row: Row) -> None:
     audience = AUDIENCES[row["audience"]]
-    article = Article.objects.create(
-        tenant=past.office, code=row["id"], title=row["title"], audience=audience, state=row["state"]
-    )
-    told = {"code": article.code, "title": article.title}
     came_from = [case for case in past.told["cases"] if case["id"] in row.get("cases", [])]
     by = past.actor(came_from[0]["owner"]) if came_from else past.who.manager.actor
+    article = Article.objects.create(
+        tenant=past.office,
+        code=row["id"],
+        title=row["title"],
+        body=row.get("text", ""),
+        category=row.get("category", ""),
+        audience=audience,
+        author=by,
+    )
+    told = {"code": article.code, "title": article.title}
     timeline.record(ARTICLE_WRITTEN, about=article, by=by, at=past.as_of, **imported(imported=row["id"], **told))
+    if row["state"] == "published":
+        move(article, "published", by=by, at=past.as_of, columns={"published_at": past.as_of}, **imported(**told))
+    if article.body:
+        ArticleVersion.objects.create(
+            tenant=past.office, article=article, number=1, title=article.title, body=article.body, author=by
+        )
     for case in came_from:
         with acting_for(past.who.tenants[case["participant"]], staff=True):
             of_case = Case.objects.get(pk=known(CASE_OPENED)[case["id"]])
-            timeline.record(
-                CASE_ARTICLE,
-                about=of_case,
+            # The file gives an article no date. It is written out of a case that is resolved, so it is dated like that.
+            link_case(
+                case=of_case,
+                article=article,
+                kind=ArticleUse.Kind.ORIGIN,
                 by=past.actor(case["owner"]),
-                at=past.as_of,
-                audience=audience,
-                **imported(number=of_case.number, **told),
+                at=of_case.resolved_at or past.as_of,
+                **imported(),
             )
 
 

@@ -76,6 +76,8 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "late": ("bad", gettext_lazy("late")),
     "accepted": ("good", gettext_lazy("accepted")),
     "disputed": ("warn", gettext_lazy("disputed")),
+    "returned": ("warn", gettext_lazy("sent back")),
+    "not_applicable": ("neutral", gettext_lazy("does not apply")),
 }
 
 SEVERITIES: dict[str, Any] = {

@@ -1,0 +1,262 @@
+"""Pages of onboarding: the board of all participants, gaps first, and one list with its evidence."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from program import onboarding
+from program.meeting_forms import day_field
+from program.models import Onboarding, OnboardingStep
+from program.review_forms import WallTime
+from support.forms import OwnerField, owners_of
+from tenants.files import LARGEST
+from tenants.models import Attachment, Participation
+from tenants.queries import actor_names
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.attempt import attempt, see_other
+from tenants.web.problems import Refused, Stale
+
+LIVING = ("selected", "onboarding", "active", "closing")
+
+
+class PlanForm(forms.Form):
+    """The session with the lead architect."""
+
+    lead = OwnerField(label=gettext_lazy("Lead"))
+    held_at = WallTime(
+        label=gettext_lazy("Session at"),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "60"}, format="%Y-%m-%dT%H:%M"),
+    )
+    minutes = forms.IntegerField(label=gettext_lazy("Minutes"), min_value=1, max_value=24 * 60, initial=120)
+
+    def __init__(self, *args: Any, owners: list[Any], zone: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["lead"].choices = owners
+        self.fields["held_at"].zone = zone
+        self.fields["held_at"].help_text = _("In the programme's time zone, %(zone)s.") % {"zone": zone}
+
+
+class StepForm(forms.Form):
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, step: OnboardingStep, **kwargs: Any) -> None:
+        super().__init__(*args, **{"initial": {"version": step.version}, **kwargs})
+
+
+class TickForm(StepForm):
+    """What proves that a step is done; a test is proved by what it measured."""
+
+    done_on = day_field(gettext_lazy("Done on"))
+    bus_gbps = forms.DecimalField(
+        label=gettext_lazy("Bus bandwidth"), max_digits=8, decimal_places=2, min_value=0, required=False
+    )
+    nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1, max_value=10_000, required=False)
+    note = forms.CharField(
+        label=gettext_lazy("What proves it"),
+        max_length=500,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    link = forms.URLField(label=gettext_lazy("Link"), max_length=500, required=False, assume_scheme="https")
+    file = forms.FileField(
+        label=gettext_lazy("File"), required=False, help_text=gettext_lazy("A log, a picture, a table; up to 20 MiB.")
+    )
+
+    def __init__(self, *args: Any, step: OnboardingStep, **kwargs: Any) -> None:
+        super().__init__(*args, step=step, **kwargs)
+        self.fields["bus_gbps"].unit = "GB/s"
+        if step.measure != onboarding.NCCL:
+            del self.fields["bus_gbps"], self.fields["nodes"]
+        else:
+            self.fields["file"].label = _("Log of the test")
+
+    def clean_file(self) -> tuple[str, bytes] | None:
+        sent = self.cleaned_data.get("file")
+        if sent is None:
+            return None
+        if sent.size > LARGEST:
+            raise forms.ValidationError(
+                _("'%(name)s' has %(size)s bytes; %(most)s are allowed.")
+                % {"name": sent.name, "size": sent.size, "most": LARGEST}
+            )
+        return sent.name, sent.read()
+
+
+class WhyForm(StepForm):
+    why = forms.CharField(label=gettext_lazy("Why"), max_length=300)
+
+
+FORMS = {"tick": TickForm, "skip": WhyForm, "untick": WhyForm}
+
+
+@allow(roles.READ)
+@require_safe
+def board(request: HttpRequest) -> HttpResponse:
+    """Where each participation stands, the one with most left to do first; a customer sees its own."""
+    rows = list(
+        Participation.objects.filter(state__in=LIVING, tenant__is_office=False)
+        .select_related("tenant", "cycle")
+        .order_by("tenant__name", "code")
+    )
+    lists = {row.participation_id: row for row in Onboarding.objects.select_related("lead")}
+    counts = {
+        row["onboarding_id"]: row
+        for row in OnboardingStep.objects.values("onboarding_id").annotate(
+            steps=Count("id"), left=Count("id", filter=Q(state="open"))
+        )
+    }
+    gaps: dict[Any, list[str]] = {}
+    for onboarding_id, text in (
+        OnboardingStep.objects.filter(state="open").order_by("position").values_list("onboarding_id", "text")
+    ):
+        gaps.setdefault(onboarding_id, []).append(_(text))
+    told = [_board_row(row, lists.get(row.pk), counts, gaps) for row in rows]
+    told.sort(key=lambda one: (one["list"] is not None, -one["left"]))
+    context = {
+        "rows": told,
+        "complete": sum(one["list"] is not None and not one["left"] for one in told),
+        "may_plan": request.role in roles.ONBOARD,
+    }
+    return render(request, "program/onboarding.html", context)
+
+
+def _board_row(row: Participation, made: Onboarding | None, counts: dict[Any, Any], gaps: dict[Any, Any]) -> Any:
+    counted = counts.get(made.pk, {"steps": 0, "left": 0}) if made else {"steps": 0, "left": 0}
+    steps, left = counted["steps"], counted["left"]
+    return {
+        "row": row,
+        "list": made,
+        "steps": steps,
+        "left": left,
+        "done": steps - left,
+        "gaps": gaps.get(made.pk, []) if made else [],
+    }
+
+
+@allow(roles.ONBOARD)
+@require_http_methods(["GET", "POST"])
+def plan(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Set the session of a participation and lay out its list."""
+    row = Participation.objects.select_related("cycle__programme", "tenant").filter(pk=pk).first()
+    if row is None or request.tenant.is_office:
+        raise Http404
+    form = PlanForm(
+        request.POST if request.method == "POST" else None,
+        owners=owners_of([request.tenant])[request.tenant.pk],
+        zone=row.cycle.programme.timezone,
+    )
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            made, refused = attempt(
+                onboarding.plan_onboarding, participation=row, by=request.actor, **form.cleaned_data
+            )
+            if refused is None:
+                messages.success(request, _("The list is laid out."))
+                return see_other(reverse("onboarding_list", args=[request.tenant.slug, made.pk]))
+            status = refused.status
+    context = {"form": form, "refused": refused, "title": _("Plan the onboarding"), "back": reverse("onboarding")}
+    return render(request, "program/write_down.html", context, status=status)
+
+
+def _found(pk: UUID) -> Onboarding:
+    found = Onboarding.objects.select_related("tenant", "lead", "participation__cycle").filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@allow(roles.READ)
+@require_safe
+def one_list(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """One list: each step with who settled it when, and what proves it."""
+    return _shown(request, _found(pk))
+
+
+def _shown(
+    request: HttpRequest,
+    row: Onboarding,
+    refused: Refused | None = None,
+    status: int = 200,
+    step: UUID | None = None,
+    doing: str = "",
+    form: forms.Form | None = None,
+) -> HttpResponse:
+    steps = list(OnboardingStep.objects.filter(onboarding=row).order_by("position"))
+    files: dict[UUID, list[Attachment]] = {}
+    for kept in Attachment.objects.filter(
+        subject=OnboardingStep.SUBJECT, subject_id__in=[each.pk for each in steps]
+    ).order_by("created_at"):
+        files.setdefault(kept.subject_id, []).append(kept)
+    names = actor_names({each.settled_by for each in steps if each.settled_by})
+    works = request.role in roles.ONBOARD
+    told = []
+    for each in steps:
+        offered = ("tick", "skip") if each.state == "open" else ("untick",)
+        told.append(
+            {
+                "step": each,
+                "text": _(each.text),
+                "by": names.get(each.settled_by, ""),
+                "files": files.get(each.pk, []),
+                "forms": [
+                    (
+                        name,
+                        form
+                        if (each.pk, name) == (step, doing)
+                        else FORMS[name](step=each, prefix=f"s{each.position}{name}"),
+                    )
+                    for name in offered
+                ]
+                if works
+                else [],
+                "open": each.pk == step,
+            }
+        )
+    context = {
+        "row": row,
+        "steps": told,
+        "left": sum(each.state == "open" for each in steps),
+        "refused": refused,
+    }
+    return render(request, "program/onboarding_list.html", context, status=status)
+
+
+@allow(roles.ONBOARD, upload=True)
+@require_POST
+def step(request: HttpRequest, pk: UUID, step: UUID) -> HttpResponse:
+    """Tick a step off with its evidence, say that it does not apply, or take that back."""
+    row = _found(pk)
+    found = OnboardingStep.objects.filter(onboarding=row, pk=step).first()
+    if found is None:
+        raise Http404
+    doing = request.POST.get("do", "")
+    if doing not in FORMS:
+        refused = Refused("unknown_do", _("Choose what to do with it."), status=422)
+        return _shown(request, row, refused, 422)
+    form = FORMS[doing](request.POST, request.FILES, step=found, prefix=f"s{found.position}{doing}")
+    if not form.is_valid():
+        return _shown(request, row, None, 422, found.pk, doing, form)
+    act, done = onboarding.VERBS[doing]
+    _result, refused = attempt(act, step=found, by=request.actor, **form.cleaned_data)
+    if refused is None:
+        messages.success(request, str(done))
+        return see_other(reverse("onboarding_list", args=[request.tenant.slug, pk]) + f"#step-{step}")
+    if isinstance(refused, Stale):
+        form.data = form.data.copy()
+        form.data[form.add_prefix("version")] = str(refused.facts["version"])
+    elif refused.facts.get("field") in form.fields:
+        form.add_error(refused.facts["field"], refused.sentence)
+        refused = None
+    return _shown(request, _found(pk), refused, 422 if refused is None else refused.status, found.pk, doing, form)
