@@ -407,7 +407,7 @@ def test_a_request_is_watched_until_somebody_approves_it(world: World, hoshi: Ex
     cluster, client = hoshi["clusters"], signed_in(world.person("platform_engineer"))
     for state, watched in (("requested", True), ("failed", False)):
         with acting_for(hoshi.tenant):
-            Job.objects.filter(cluster=cluster).update(**{"state": "failed"})
-            Cluster.objects.filter(pk=cluster.pk).update(**{"state": state})
+            Job.objects.filter(cluster=cluster).update(state="failed")
+            Cluster.objects.filter(pk=cluster.pk).update(state=state)
         for page in (page_of(cluster), "/clusters/", "/t/hoshi/", "/"):
             assert ("data-poll" in client.get(page).content.decode()) == watched, (state, page)
