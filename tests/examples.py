@@ -60,7 +60,7 @@ NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
 OFFICES = {"reviews", "launches", "sessions", "articles", "asked-reports"}
 # What these speak of is everybody's: the same for all who may read at all.
-EVERYBODYS = {"catalogue", "architectures"}
+EVERYBODYS = {"catalogue", "architectures", "sessions", "enrolments", "articles"}
 BODY = {
     "architecture": "hyperpod-slurm",
     "version": "2026.11",
@@ -537,7 +537,8 @@ class Route:
 
     @property
     def of_everybody(self) -> bool:
-        return bool(EVERYBODYS & set(self.pattern.split("/")))
+        words = set(self.pattern.split("/"))
+        return bool(EVERYBODYS & words) and "cases" not in words
 
     def unsafe(self) -> str:
         """The method with which this route would change something; where there is none, POST, which answers 405."""
