@@ -85,7 +85,8 @@ class ProgramConfig(AppConfig):
     name = "program"
 
     def ready(self) -> None:
-        import program.demo.live_jobs  # noqa: F401  registers who launches the demo's jobs
+        import program.demo.live_jobs
+        import program.publishing  # noqa: F401  registers who makes the minutes
 
         refuse_another_driver()
         refuse_the_demo_in_production()

@@ -4,6 +4,7 @@ import hashlib
 import re
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db.models import F
 from django.db.models.functions import Now
@@ -18,18 +19,22 @@ from program.models import Addendum, Minutes, Review
 from program.settling import hold, unsettled
 from support.writing import text_of
 from tenants.history import timeline
+from tenants.history.models import Entry
 from tenants.history.moves import move
-from tenants.models import Participation, Tenant
+from tenants.models import Due, Participation, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
+from tenants.work import due
+from tenants.work.loop import handler
 
 LONGEST = 200_000
+MINUTES = "minutes"  # waits: a participant's minutes of a review
 
 
 def publish(*, review: Review, by: str, version: int | None = None) -> Review:
-    """Give every participant its own minutes, written while acting for it alone, and the office the internal version.
+    """Wish for everybody's minutes: each participant's own, made while acting for it alone, and the office's internal ones.
 
-    Raises Refused while a flagged open item lacks what it needs; the rest is accepted as a block.
+    The review is published when all are there; until then its items stand as they are. Raises Refused while a flagged open item lacks what it needs; the rest is accepted as a block.
     """
     with acting_for(review.tenant_id, staff=True):
         hold(review, version)
@@ -44,18 +49,65 @@ def publish(*, review: Review, by: str, version: int | None = None) -> Review:
         if review.state in states.OPEN_REVIEW:
             accept_as_block(review=review, by=by)
             carry_open_items(cutoff=review.cutoff_at, review=review)
-        give_out(review=review, by=by)
+        move(review, "publishing", by=by, columns={"published_at": Now()}, number=review.number)
+        review.refresh_from_db()
+        for tenant in _everybody(review):
+            due.wish(MINUTES, f"{review.pk.hex}.{tenant.pk.hex[:24]}", tenant=tenant)
     return review
 
 
-def give_out(*, review: Review, by: str, at: datetime | None = None, **facts: Any) -> None:
-    """Publish as it stands. Runs in the office's scope."""
-    columns = {"published_at": at or Now()}
-    action = move(review, "published", by=by, at=at, columns=columns, number=review.number, **facts).action_id
+def give_out(*, review: Review, by: str, at: datetime, **facts: Any) -> None:
+    """Publish all at once what was published in the past. Runs in the office's scope."""
+    columns = {"published_at": at}
+    action = move(review, "publishing", by=by, at=at, columns=columns, number=review.number, **facts).action_id
     review.refresh_from_db()
-    for tenant in _participants(review):
-        _give_minutes(tenant, review, {"by": by, "at": at, "action_id": action, "number": review.number, **facts})
-    _keep(Tenant.objects.get(pk=review.tenant_id), review, internal_minutes(review))
+    for tenant in _everybody(review):
+        told = {"by": by, "at": at, "action_id": action, "number": review.number, **facts}
+        _give_minutes(tenant, review, _body(tenant, review), told)
+    move(review, "published", by=by, at=at, number=review.number, **facts)
+    review.refresh_from_db()
+
+
+@handler(MINUTES)
+def make_minutes(held: due.Held) -> None:
+    """One participant's minutes of one review; whoever makes the last ones publishes the review."""
+    office = Tenant.objects.get(is_office=True)
+    with acting_for(office, staff=True):
+        tenant = Tenant.objects.get(pk=held.tenant_id)
+        review = Review.objects.get(pk=UUID(held.ref.partition(".")[0]))
+        body = _body(tenant, review)  # before the lock, so that many are made at once
+        hold(review, None)
+        wished = Entry.objects.filter(kind=states.PUBLISHING, subject_id=review.pk).latest("id")
+        if review.state == "publishing" and not _is_there(tenant, review):
+            told = {"by": wished.actor, "at": None, "action_id": wished.action_id, "number": review.number}
+            _give_minutes(tenant, review, body, told)
+        due.remove(held)
+        # The lock lets one in at a time, so the last one sees that all others are gone.
+        if review.state == "publishing" and not minutes_awaited(review):
+            move(review, "published", by=wished.actor, number=review.number)
+
+
+def minutes_awaited(review: Review) -> list[Due]:
+    """What is still to be made of a review that is being published."""
+    return list(Due.objects.filter(kind=MINUTES, ref__startswith=f"{review.pk.hex}.").select_related("tenant"))
+
+
+def _is_there(tenant: Tenant, review: Review) -> bool:
+    with acting_for(tenant):
+        return Minutes.objects.filter(review_id=review.pk).exists()
+
+
+def _everybody(review: Review) -> list[Tenant]:
+    """The participants and the office, which gets the internal version."""
+    return [*_participants(review), Tenant.objects.get(pk=review.tenant_id)]
+
+
+def _body(tenant: Tenant, review: Review) -> str:
+    if tenant.is_office:
+        return internal_minutes(review)
+    # Without `staff` neither another participant's rows nor internal text exist here, so none can get in.
+    with acting_for(tenant):
+        return minutes_of(tenant, review)
 
 
 def _participants(review: Review) -> list[Tenant]:
@@ -64,10 +116,12 @@ def _participants(review: Review) -> list[Tenant]:
     return list(Tenant.objects.filter(pk__in=ids).order_by("slug"))
 
 
-def _give_minutes(tenant: Tenant, review: Review, told: dict[str, Any]) -> None:
-    # Without `staff` neither another participant's rows nor internal text exist here, so none can get in.
+def _give_minutes(tenant: Tenant, review: Review, body: str, told: dict[str, Any]) -> None:
+    if tenant.is_office:
+        _keep(tenant, review, body)
+        return
     with acting_for(tenant):
-        minutes = _keep(tenant, review, minutes_of(tenant, review))
+        minutes = _keep(tenant, review, body)
         timeline.record("review.published", about=minutes, cutoff=review.cutoff_at.isoformat(), **told)
         timeline.record(states.MINUTES_PUBLISHED, about=minutes, sha256=minutes.sha256, **told)
 

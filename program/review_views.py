@@ -117,6 +117,8 @@ def _shown(
     request: HttpRequest, row: Review, form: SettleForm | None = None, refused: Any = None, status: int = 200
 ) -> HttpResponse:
     """The page of a review; `form` is the one of an item that could not be settled."""
+    if request.GET.get("part") == "publishing" and request.headers.get("HX-Request"):
+        return _how_far(request, row)
     items = in_order(queries.review_items(row))
     owners = owners_of({item.tenant for item in items}) if items else {}
     may_settle = row.state in states.OPEN_REVIEW and request.role in roles.REVIEW
@@ -134,6 +136,7 @@ def _shown(
             for code, label in states.AGENDA_GROUPS
         ],
         "minutes": minutes,
+        "made": len(minutes),
         "resolved": [_ended(one, names, causes) for one in row.snapshot.get("resolved", [])],
         "held_by": actor_names({row.held_by}).get(row.held_by, row.held_by),
         "refused": refused,
@@ -141,6 +144,16 @@ def _shown(
         "may_settle": may_settle,
     }
     return render(request, "program/review.html", context, status=status)
+
+
+def _how_far(request: HttpRequest, row: Review) -> HttpResponse:
+    """How many minutes are there, for the page that asks while they are made; when all are, it loads itself anew."""
+    if row.state != "publishing":
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    with reading_everyone():
+        made = Minutes.objects.filter(review_id=row.pk).count()
+    context = {**_state_of(request, row), "made": made}
+    return render(request, "program/review.html#publishing", context)
 
 
 def _ended(one: dict[str, Any], names: dict[str, str], causes: dict[str, Any]) -> dict[str, Any]:
@@ -165,6 +178,7 @@ def _state_of(request: HttpRequest, row: Review) -> dict[str, Any]:
         "may_publish": request.role in roles.PUBLISH and is_open,
         "may_begin": request.role in roles.PUBLISH and row.state == "draft",
         "may_lock": request.role in roles.PUBLISH and row.state == "published",
+        "awaited": reviews.minutes_awaited(row) if row.state == "publishing" else [],
     }
 
 
@@ -289,7 +303,11 @@ accept = _step(_accept, "accept", lambda row: _("Accepted as a block."), roles.R
 begin = _step(
     reviews.open_session, "begin", lambda row: _("The session of review %(number)s is open.") % {"number": row.number}
 )
-publish = _step(reviews.publish, "publish", lambda row: _("Review %(number)s is published.") % {"number": row.number})
+publish = _step(
+    reviews.publish,
+    "publish",
+    lambda row: _("The minutes of review %(number)s are being made.") % {"number": row.number},
+)
 lock = _step(reviews.lock, "lock", lambda row: _("Review %(number)s is locked.") % {"number": row.number})
 
 

@@ -2,7 +2,7 @@
 
 from program.freezing import freeze
 from program.meeting import accept_as_block, add_late_item, conclude, move_item
-from program.publishing import add_addendum, edit_minutes, lock, publish
+from program.publishing import add_addendum, edit_minutes, lock, minutes_awaited, publish
 from program.settling import open_session, settle_item, unsettled
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "edit_minutes",
     "freeze",
     "lock",
+    "minutes_awaited",
     "move_item",
     "open_session",
     "publish",

@@ -44,7 +44,8 @@ def hold_open(review_id: UUID) -> Review:
         review = Review.objects.select_for_update(of=("self",)).get(pk=review_id)
     if review.state not in states.OPEN_REVIEW:
         raise Refused(
-            "review_published", _("Review %(number)s is published: its items stand.") % {"number": review.number}
+            "review_published",
+            _("The minutes of review %(number)s went out: its items stand.") % {"number": review.number},
         )
     return review
 

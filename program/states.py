@@ -6,8 +6,9 @@ from tenants.history.timeline import kind
 from tenants.states import Moves
 
 REVIEW: Moves = {
-    "draft": {"in_session", "published"},
-    "in_session": {"published"},
+    "draft": {"in_session", "publishing"},
+    "in_session": {"publishing"},
+    "publishing": {"published"},
     "published": {"locked"},
     "locked": set(),
 }
@@ -58,6 +59,9 @@ REVIEW_FROZEN = kind(
     icon="snowflake",
 )
 kind("review.in_session", _("{actor} opened the session of review {number}"), audience="internal", icon="users")
+PUBLISHING = kind(
+    "review.publishing", _("{actor} gave out the minutes of review {number}"), audience="internal", icon="send"
+)
 kind("review.published", _("{actor} published review {number}"), icon="clipboard-check")
 kind("review.locked", _("{actor} locked review {number}"), audience="internal", icon="lock")
 ITEM_SETTLED = kind(

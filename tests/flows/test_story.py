@@ -129,7 +129,7 @@ def _hold_a_review(architect: Visitor) -> str:
     item.locator("input[name$=due]").fill((datetime.now(UTC).date() + timedelta(days=7)).isoformat())
     item.locator("form button.primary").click()
     page.locator('form[action$="/publish/"] button:enabled').click()
-    expect(page.locator("h1 [data-state=published]")).to_be_visible()
+    expect(page.locator("h1 [data-state=published]")).to_be_visible(timeout=30_000)
     return architect.here
 
 

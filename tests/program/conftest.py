@@ -7,9 +7,19 @@ import pytest
 from program import queries, reviews
 from support import actions
 from tenants.wall.acting import acting_for
+from tests.examples import make_all_minutes
 
 NOW = datetime.now(UTC)
 DUE = date(2031, 1, 1)
+
+
+def publish(review, by):
+    """Publish, and make everybody's minutes as the workers do."""
+    published = reviews.publish(review=review, by=by)
+    make_all_minutes()
+    with acting_for(published.tenant_id, staff=True):
+        published.refresh_from_db()
+    return published
 
 
 def ago(**span):
@@ -58,6 +68,6 @@ def published(frozen, settle, chair):
     def make(cutoff, **values):
         review = frozen(cutoff, **values)
         settle(review)
-        return reviews.publish(review=review, by=chair.actor)
+        return publish(review, chair.actor)
 
     return make

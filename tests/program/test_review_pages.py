@@ -14,6 +14,8 @@ from support import actions
 from support.models import Case
 from tenants.models import Cycle
 from tenants.wall.acting import acting_for, reading_everyone
+from tests.examples import make_all_minutes
+from tests.program.conftest import publish
 
 NOW = datetime.now(UTC)
 FREEZE = "/t/programme/reviews/freeze/"
@@ -222,6 +224,12 @@ def test_publishing_says_what_is_missing_and_then_gives_each_participant_its_min
         client.post(item_at(review, item), plan(item, lead))
     assert client.post(f"/t/programme/reviews/{review.pk}/begin/").status_code == 303
     assert client.post(publish, {"version": now(review).version}).status_code == 303
+    under_way = text(client.get(f"/reviews/{review.pk}/"))
+    assert "The minutes are being made" in under_way and "0 are there, 3 are still to come" in under_way
+    poll = {"headers": {"HX-Request": "true"}}
+    assert "3 are still to come" in text(client.get(f"/reviews/{review.pk}/?part=publishing", **poll))
+    make_all_minutes()
+    assert client.get(f"/reviews/{review.pk}/?part=publishing", **poll)["HX-Refresh"] == "true"
     page = text(client.get(f"/reviews/{review.pk}/"))
     with reading_everyone():
         given = {one.tenant.slug: one for one in Minutes.objects.filter(review_id=review.pk).select_related("tenant")}
@@ -262,7 +270,7 @@ def published(world, review):
     lead = world.person("lead_architect")
     for item in items(review):
         reviews.settle_item(item=item, owner=lead, next_step="Read the log", due=NOW.date(), by=lead.actor)
-    reviews.publish(review=review, by=lead.actor)
+    publish(review, lead.actor)
     with reading_everyone():
         return {one.tenant.slug: one for one in Minutes.objects.select_related("tenant")}
 

@@ -23,7 +23,7 @@ from tenants.models import Cycle, Participation, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused, Stale
-from tests.program.conftest import DUE, ago
+from tests.program.conftest import DUE, ago, publish
 
 pytestmark = pytest.mark.usefixtures("nothing_to_wait_for")
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
@@ -91,7 +91,7 @@ def test_the_third_time_asks_why_and_the_fourth_proposes_an_escalation(world, op
         reviews.settle_item(**asked)
     assert refused.value.facts["missing"] == ["reason"]
     with acting_for(world.office, staff=True), pytest.raises(Refused) as unsettled:
-        reviews.publish(review=review, by=chair.actor)
+        publish(review, chair.actor)
     assert "reason" in unsettled.value.facts["items"][0]["missing"]
     assert reviews.settle_item(**asked, reason="No spare node").times_reason == "No spare node"
     fourth = frozen(ago(days=5))
@@ -282,7 +282,7 @@ def test_a_participants_minutes_hold_only_its_items_and_no_internal_word_as_page
     decisions.give_action_item(tenant=world.hoshi, text=f"{CANARY} to do", **given_)
     decisions.give_action_item(tenant=world.hoshi, text="Write it down", audience="shared", **given_)
     decisions.give_action_item(tenant=world.office, text=f"{CANARY} of the office", **given_)
-    reviews.publish(review=review, by=chair.actor)
+    publish(review, chair.actor)
     with reading_everyone():
         rows = {row.tenant_id: row for row in Minutes.objects.filter(review_id=review.pk)}
     internal = rows[world.office.pk].body

@@ -12,6 +12,7 @@ from program.models import Minutes
 from support import actions
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
+from tests.examples import make_all_minutes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DUE = date(2031, 1, 1)
@@ -40,6 +41,7 @@ def test_nothing_is_settled_while_the_minutes_are_being_made(world, settings):
     with pytest.raises(Refused) as refused:
         reviews.settle_item(item=item, owner=chair, next_step="Something else", due=DUE, by=chair.actor)
     publishing.join()
+    make_all_minutes()
     assert refused.value.code == "review_published"
     with acting_for(world.hoshi):
         assert "Swap" in Minutes.objects.get().body

@@ -20,7 +20,7 @@ from tenants.history.seals import seal
 from tenants.models import Cycle
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
-from tests.program.conftest import DUE, ago
+from tests.program.conftest import DUE, ago, publish
 
 pytestmark = pytest.mark.usefixtures("nothing_to_wait_for")
 
@@ -234,14 +234,14 @@ def test_minutes_do_not_go_out_while_a_flagged_item_is_unsettled(world, opened, 
     items = queries.review_items(review)
     settle(items[0], world)
     with pytest.raises(Refused) as refused:
-        reviews.publish(review=review, by=chair.actor)
+        publish(review, chair.actor)
     assert refused.value.code == "unsettled"
     assert [(left["tenant"], left["case"], left["missing"]) for left in refused.value.facts["items"]] == [
         ("umi", second.number, ["owner", "next_step", "due"])
     ]
     with acting_for(world.umi, staff=True):
         actions.resolve_case(case=second, cause="software", by="engine")
-    reviews.publish(review=review, by=chair.actor)  # a case that ended meanwhile needs no next step
+    publish(review, chair.actor)  # a case that ended meanwhile needs no next step
     assert review.state == "published"
     assert first.tenant == world.hoshi
 
@@ -257,7 +257,7 @@ def test_the_rest_is_accepted_as_a_block(world, opened, frozen, chair):
     assert item.agenda_group == "rest"
     with acting_for(world.hoshi):
         ReviewItem.objects.update(owner=None)
-    assert reviews.publish(review=review, by=chair.actor).published_at is not None
+    assert publish(review, chair.actor).published_at is not None
 
 
 def test_each_participant_gets_minutes_that_hold_nothing_of_others_and_nothing_internal(world, opened, frozen, chair):
@@ -276,7 +276,7 @@ def test_each_participant_gets_minutes_that_hold_nothing_of_others_and_nothing_i
     review = frozen(ago(days=1))
     for item in queries.review_items(review):
         settle(item, world)
-    reviews.publish(review=review, by=chair.actor)
+    publish(review, chair.actor)
     with acting_for(world.hoshi):
         minutes = Minutes.objects.get()
         for text in (
@@ -302,7 +302,7 @@ def test_each_participant_gets_minutes_that_hold_nothing_of_others_and_nothing_i
 
 
 def test_a_participant_without_items_gets_minutes_too(world, frozen, chair):
-    reviews.publish(review=frozen(ago(days=1)), by=chair.actor)
+    publish(frozen(ago(days=1)), chair.actor)
     with acting_for(world.umi):
         assert "0 open cases" in queries.minutes().get().body
 
@@ -315,9 +315,9 @@ def test_a_review_goes_forward_only(world, opened, frozen, chair):
         reviews.lock(review=review, by=chair.actor)
     reviews.open_session(review=review, by=chair.actor)
     settle(item, world)
-    reviews.publish(review=review, by=chair.actor)
+    publish(review, chair.actor)
     for again in (
-        lambda: reviews.publish(review=review, by=chair.actor),
+        lambda: publish(review, chair.actor),
         lambda: settle(item, world),
         lambda: reviews.open_session(review=review, by=chair.actor),
     ):

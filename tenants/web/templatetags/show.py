@@ -47,6 +47,7 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "resolved": ("good", gettext_lazy("resolved")),
     "closed": ("neutral", gettext_lazy("closed")),
     "draft": ("neutral", gettext_lazy("draft")),
+    "publishing": ("progress", gettext_lazy("being published")),
     "in_session": ("progress", gettext_lazy("in session")),
     "published": ("good", gettext_lazy("published")),
     "locked": ("neutral", gettext_lazy("locked")),
