@@ -42,6 +42,8 @@ CLUSTER_ROW = (
     "generation",
     "applied",
     "observed_status",
+    "fleet_wanted",
+    "fleet",
     "observed_at",
     "unknown_since",
     "unknown_reason",

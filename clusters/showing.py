@@ -52,6 +52,21 @@ CONDITION_SENTENCES = {
     ("Progressing", "yes"): gettext_lazy("It goes on by itself, or is where it should be."),
 }
 STATUS_LOOKS = {"yes": ("good", "good"), "no": ("progress", "clock"), "unknown": ("neutral", "help")}
+STOP_FLEET = gettext_lazy(
+    "Every instance of its queues ends, and what lies on their own disks is lost. The head node, the file systems and "
+    "the configuration stay; instances of a reservation stay reserved, and are paid for."
+)
+START_FLEET = gettext_lazy("The instances of its queues come again, and the cluster is proven before it is ready.")
+# The engine's word for a compute fleet -> its tone and ours.
+FLEETS: dict[str, tuple[str, Any]] = {
+    "RUNNING": ("good", gettext_lazy("runs")),
+    "START_REQUESTED": ("progress", gettext_lazy("is being started")),
+    "STARTING": ("progress", gettext_lazy("is being started")),
+    "STOP_REQUESTED": ("progress", gettext_lazy("is being stopped")),
+    "STOPPING": ("progress", gettext_lazy("is being stopped")),
+    "STOPPED": ("neutral", gettext_lazy("is stopped")),
+    "PROTECTED": ("bad", gettext_lazy("protects itself, because its instances kept failing to start")),
+}
 BAD_LINE = re.compile(
     r"\b(error|fatal|traceback|exception|killed|aborted|xid|oom|out of memory|segfault)\b", re.IGNORECASE
 )
@@ -148,6 +163,22 @@ def conditions(row: Cluster) -> list[dict[str, Any]]:
             }
         )
     return told
+
+
+def fleet(row: Cluster) -> tuple[str, Any]:
+    """The compute fleet of a ParallelCluster: a tone and words; empty where there is none, or it has not told yet."""
+    if not row.fleet or row.state in ("deleting", "deleted"):
+        return "", ""
+    return FLEETS.get(row.fleet, ("neutral", row.fleet))
+
+
+def fleet_can(row: Cluster, verb: str) -> bool:
+    """Whether it makes sense to ask for it now."""
+    if not row.fleet or not row.wanted or row.state not in ("ready", "degraded", "updating"):
+        return False
+    if verb == "stop":
+        return row.fleet_wanted == "running"
+    return row.fleet_wanted == "stopped" or row.fleet in ("STOPPED", "PROTECTED")
 
 
 def node_groups(nodes: list[dict[str, Any]], chosen: str = "") -> list[dict[str, Any]]:

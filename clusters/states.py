@@ -21,6 +21,12 @@ AT_REST = SETTLED - {"requested"}  # nothing moves by itself; a request may be a
 LIVE = frozenset({"creating", "ready", "updating", "degraded"})
 BROKEN = frozenset({"degraded", "failed"})
 TAKES_JOBS = frozenset({"hyperpod-slurm", "parallelcluster"})  # engines whose scheduler we speak to
+# What a compute fleet is wished to be -> the engine's words while it goes there, and when it is there.
+FLEET: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "running": (frozenset({"START_REQUESTED", "STARTING"}), frozenset({"RUNNING", "ENABLED"})),
+    "stopped": (frozenset({"STOP_REQUESTED", "STOPPING"}), frozenset({"STOPPED", "DISABLED"})),
+}
+FLEET_MOVING = FLEET["running"][0] | FLEET["stopped"][0]
 USES_QUOTA = frozenset({"requested", "approved", "creating", "ready", "updating", "degraded", "failed", "deleting"})
 
 PART: Moves = {
@@ -78,6 +84,13 @@ QUOTA_REQUEST: Moves = {
 CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
 CLUSTER_RETIRED = kind("cluster.retired", _("{actor} asked to delete the cluster {name}: {why}"), icon="trash")
 CLUSTER_RETRIED = kind("cluster.retried", _("{actor} asked to try the cluster {name} again: {why}"), icon="refresh")
+FLEET_STOP = kind(
+    "cluster.fleet_stop_wished", _("{actor} asked to stop the compute fleet of {name}: {why}"), icon="player-pause"
+)
+FLEET_START = kind(
+    "cluster.fleet_start_wished", _("{actor} asked to start the compute fleet of {name}: {why}"), icon="player-play"
+)
+FLEET_SEEN = kind("cluster.fleet", _("The compute fleet of {name} is now {status}"), icon="server")
 CLUSTER_UNKNOWN = kind(
     "cluster.contact_lost", _("Contact with the account of {name} was lost: {why}"), icon="plug-connected-x"
 )

@@ -112,6 +112,7 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
         row.version,
         row.state,
         row.observed_at,
+        row.fleet,
         row.unknown_since,
         [entry.pk for entry in (*entries, *resources)],
         _states(nodes),
@@ -122,7 +123,8 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     told = lines([*entries, *resources])
     context = _shown(request, row, nodes, jobs) | {"entries": told[: len(entries)], "resources": told[len(entries) :]}
     moving = any(node["state"] in ("pending", "checking", "replacing") for node in nodes)
-    unsettled = row.state not in states.AT_REST or any(job["state"] in states.JOB_LIVE for job in jobs)
+    asked = row.wanted and bool(row.fleet) and row.fleet_settled < row.generation
+    unsettled = asked or row.state not in states.AT_REST or any(job["state"] in states.JOB_LIVE for job in jobs)
     context |= {"unsettled": unsettled or (row.wanted and moving), "poll": live.address(request, newest)}
     return render(request, "clusters/cluster.html" + ("#live" if live.asked(request) else ""), context)
 
@@ -192,7 +194,14 @@ def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
         "may_retry": operates
         and row.state not in ("requested", "deleted")
         and bool(row.needs_person or row.state in states.BROKEN),
+        "may_stop_fleet": operates and showing.fleet_can(row, "stop"),
+        "may_start_fleet": operates and showing.fleet_can(row, "start"),
+        "fleet": showing.fleet(row),
+        "fleet_texts": (showing.STOP_FLEET, showing.START_FLEET),
+        "stop_fleet_form": ReasonForm(initial={"version": row.version}, prefix="stop"),
+        "start_fleet_form": ReasonForm(initial={"version": row.version}, prefix="start", optional=True),
         "may_launch": request.role in roles.LAUNCH
+        and row.fleet_wanted == "running"
         and row.orchestrator in states.TAKES_JOBS
         and row.state in ("ready", "degraded", "updating"),
         "retire_form": ReasonForm(initial={"version": row.version}, prefix="retire"),
@@ -248,6 +257,37 @@ def retry(request: HttpRequest, pk: UUID) -> HttpResponse:
         "done": _("Cohort tries it again."),
     }
     return _decide(request, row, form, words, actions.retry_cluster)
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def stop_fleet(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Wish that no instance of the queues runs."""
+    row = queries.cluster(pk)
+    form = ReasonForm(posted(request), initial={"version": row.version}, prefix="stop")
+    words = {
+        "title": _("Stop the compute fleet of %(name)s?") % {"name": row.name},
+        "text": showing.STOP_FLEET,
+        "submit": _("Stop the fleet"),
+        "tone": "bad",
+        "done": _("The compute fleet is being stopped."),
+    }
+    return _decide(request, row, form, words, actions.stop_fleet)
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def start_fleet(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Wish that the instances of the queues run again."""
+    row = queries.cluster(pk)
+    form = ReasonForm(posted(request), initial={"version": row.version}, prefix="start", optional=True)
+    words = {
+        "title": _("Start the compute fleet of %(name)s?") % {"name": row.name},
+        "text": showing.START_FLEET,
+        "submit": _("Start the fleet"),
+        "done": _("The compute fleet is being started."),
+    }
+    return _decide(request, row, form, words, actions.start_fleet)
 
 
 def _decide(

@@ -60,6 +60,7 @@ WRITE = [
     ("clusters/<uuid:pk>/approve/", clusters.approve, "cluster-approve"),
     ("clusters/<uuid:pk>/retire/", clusters.retire, "cluster-retire"),
     ("clusters/<uuid:pk>/retry/", clusters.retry, "cluster-retry"),
+    ("clusters/<uuid:pk>/fleet/", clusters.fleet, "cluster-fleet"),
     ("jobs/", jobs.tenant_jobs, "jobs"),
     ("jobs/<uuid:pk>/cancel/", jobs.cancel, "job-cancel"),
     ("cases/", support.tenant_cases, "cases"),

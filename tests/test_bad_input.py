@@ -176,6 +176,8 @@ SENT = [
     Bad("an approval by who may not", "POST", "/api/v1/t/hoshi/clusters/{clusters}/approve/", 403, body={}, code="forbidden"),
     Bad("an approval of what is ready", "POST", "/api/v1/t/hoshi/clusters/{clusters}/approve/", 409, body={}, sender="lead_architect"),
     Bad("a deletion under running jobs", "POST", "/api/v1/t/hoshi/clusters/{clusters}/retire/", 409, body={}, code="jobs_running"),
+    Bad("a fleet of what has none", "POST", "/api/v1/t/hoshi/clusters/{clusters}/fleet/", 409, body={"status": "stopped"}, code="no_fleet", says="hyperpod"),
+    Bad("a fleet that is to be lost", "POST", "/api/v1/t/hoshi/clusters/{clusters}/fleet/", 422, body={"status": "lost"}, says="status"),
     # jobs
     Bad("a job on no nodes", "POST", JOBS, 422, body=job(nodes=0), headers=KEY, says="nodes"),
     Bad("a job on minus one node", "POST", JOBS, 422, body=job(nodes=-1), headers=KEY, says="nodes"),

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from clusters import actions, checking, queries, states
-from clusters.api.shapes import CheckAsked, CheckShown, ClusterAsked, ClusterDetail, ClusterShown, WhyAsked
+from clusters.api.shapes import CheckAsked, CheckShown, ClusterAsked, ClusterDetail, ClusterShown, FleetAsked, WhyAsked
 from clusters.models import CloudAccount, Revision
 from tenants.models import Participation
 from tenants.wall import roles
@@ -134,6 +134,19 @@ def retire(request: Request, pk: UUID) -> Response:
     sent = asked(WhyAsked, request)
     version = optional_version(request, sent)
     actions.retire_cluster(cluster=queries.cluster(pk), by=request.actor, why=sent["why"], version=version)
+    return shown_cluster(pk, status=202)
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=FleetAsked, responses={202: ClusterDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def fleet(request: Request, pk: UUID) -> Response:
+    """Ask that the compute fleet of a ParallelCluster be stopped or started. Refused while jobs have not ended."""
+    sent = asked(FleetAsked, request)
+    version = optional_version(request, sent)
+    act = actions.stop_fleet if sent["status"] == "stopped" else actions.start_fleet
+    act(cluster=queries.cluster(pk), by=request.actor, why=sent["why"], version=version)
     return shown_cluster(pk, status=202)
 
 

@@ -30,6 +30,10 @@ class ClusterShown(Shown):
     wanted = serializers.BooleanField(help_text="False once somebody asked to delete it.")
     generation = serializers.IntegerField(help_text="Raised by every wish.")
     applied = serializers.IntegerField(help_text="The last generation that the provider accepted.")
+    fleet_wanted = serializers.ChoiceField(
+        choices=list(states.FLEET), help_text="What the compute fleet of a ParallelCluster is to be."
+    )
+    fleet = serializers.CharField(help_text="The engine's own word for its compute fleet; empty where there is none.")
     observed_status = serializers.CharField(help_text="The engine's own word.")
     observed_at = serializers.DateTimeField(allow_null=True)
     unknown_since = serializers.DateTimeField(allow_null=True, help_text="Since when its account does not answer.")
@@ -92,6 +96,12 @@ class FindingShown(serializers.Serializer):
 class CheckShown(serializers.Serializer):
     fits = serializers.BooleanField()
     findings = FindingShown(many=True)
+
+
+class FleetAsked(Asked):
+    status = serializers.ChoiceField(choices=list(states.FLEET))
+    why = serializers.CharField(max_length=300, allow_blank=True, default="")
+    version = serializers.IntegerField(min_value=1, max_value=10**9, required=False)
 
 
 class WhyAsked(Asked):

@@ -1,12 +1,13 @@
 """Decide what one call brings this cluster nearer to what is wished. Pure: no clock, no database, no cloud."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from clusters.providers import ErrorKind, Phase
+from clusters.states import FLEET, FLEET_MOVING
 
-Verb = Literal["create", "update", "delete"]
+Verb = Literal["create", "update", "delete", "start", "stop"]  # the last two: of the compute fleet
 Answer = Literal["yes", "no", "unknown"]
 
 SOON, BUSY, WATCH = 5.0, 15.0, 600.0  # seconds until the next look: after a call, while it works, when settled
@@ -30,6 +31,7 @@ class PartNow:
     applied: int = 0  # the last generation the provider accepted
     behind: bool = False  # its wished request differs from the accepted one
     existed: bool = False
+    fleet: str = ""  # the engine's word for its compute fleet, where it has one
     put_back: bool = False  # its last update was refused and undone
 
 
@@ -45,6 +47,8 @@ class Wish:
     nodes_running: int = 0
     proofs_open: bool = True  # some proof of this generation is neither passed nor failed
     proof_failed: str = ""  # the sentence of a proof that failed
+    fleet_wanted: str = "running"
+    fleet_settled: int = 0  # the last generation whose wish for the fleet was seen
     consistency: float = 300.0  # seconds during which "not found" proves nothing
 
 
@@ -73,6 +77,7 @@ class Plan:
     lost: str = ""  # contact was lost: why
     needs_person: str = ""
     prove: bool = False
+    fleet_settled: bool = False  # the compute fleet is as wished
     conditions: tuple[Condition, ...] = ()
 
 
@@ -114,14 +119,38 @@ def _towards_ready(wish: Wish, parts: Sequence[PartNow]) -> Plan:
         if step is not None:
             return step
         now[part.role] = "exists"
+    fleet = next((part for part in parts if part.fleet), None)
+    if fleet is None:
+        return _nodes_and_proofs(wish, parts, now, moving)
+    step = _move_fleet(wish, fleet, now, moving)
+    return step or replace(_nodes_and_proofs(wish, parts, now, moving), fleet_settled=True)
+
+
+def _move_fleet(wish: Wish, part: PartNow, now: dict[str, str], moving: str) -> Plan | None:
+    """The step towards a fleet that runs or is stopped; None when it is as wished. Once it was, a change that nobody
+    here asked for is told and left alone."""
+    _, settled = FLEET[wish.fleet_wanted]
+    if part.fleet in settled:
+        return None
+    if part.fleet in FLEET_MOVING:
+        return Plan(moving, BUSY, why=f"The compute fleet says {part.fleet}.", parts=now)
+    if wish.fleet_settled < wish.generation:
+        verb: Verb = "stop" if wish.fleet_wanted == "stopped" else "start"
+        return Plan(moving, SOON, Call(part.role, verb), why="The compute fleet is told.", parts=now)
+    told = f"The compute fleet says {part.fleet}, and nobody here asked for that."
+    return Plan(_broken(wish), WATCH, why=told, parts=now, needs_person=told)
+
+
+def _nodes_and_proofs(wish: Wish, parts: Sequence[PartNow], now: dict[str, str], moving: str) -> Plan:
     if wish.nodes_running < wish.nodes_wanted:
         short = f"{wish.nodes_wanted - wish.nodes_running} of {wish.nodes_wanted} nodes are not running."
-        if wish.proven == wish.generation:
+        if wish.proven == wish.generation or wish.fleet_wanted == "stopped":
             return Plan("degraded", BUSY, why=short, parts=now)
         return Plan(moving, BUSY, why=short, parts=now)
-    if wish.proof_failed:
+    if wish.proof_failed and wish.fleet_wanted == "running":
         return Plan(_broken(wish), WATCH, why=wish.proof_failed, parts=now, needs_person=wish.proof_failed)
-    if wish.proofs_open and wish.proven < wish.generation:
+    # Nothing can be proven of a fleet that does not run; it is when it runs again.
+    if wish.proofs_open and wish.proven < wish.generation and wish.fleet_wanted == "running":
         return Plan(moving, SOON, why="Waiting for the proofs.", parts=now, prove=True)
     if wish.state == "approved":
         return Plan("creating", SOON, parts=now)  # found complete at the first look; told one step at a time

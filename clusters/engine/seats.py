@@ -1,6 +1,6 @@
 """Which instance sits in which seat of an instance group, and what that makes of the node. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from clusters.providers import NodeSeen
@@ -46,8 +46,11 @@ class Seated:
     replaced: str = ""
 
 
-def seated(seats: Sequence[Seat], seen: Sequence[NodeSeen], *, ending: bool = False) -> list[Seated]:
+def seated(
+    seats: Sequence[Seat], seen: Sequence[NodeSeen], *, ending: bool = False, resting: Collection[str] = ()
+) -> list[Seated]:
     """Every seat with the instance that sits in it. An instance keeps its seat; a new one takes the first empty one.
+    `resting` are groups whose instances are meant to be away.
 
     More instances than seats get seats of their own, so that nothing that runs is left out of the count.
     """
@@ -56,7 +59,7 @@ def seated(seats: Sequence[Seat], seen: Sequence[NodeSeen], *, ending: bool = Fa
     for group in groups:
         mine = sorted((seat for seat in seats if seat.group == group), key=lambda seat: seat.number)
         here = [node for node in seen if node.group == group]
-        found += _group(group, mine, here, ending)
+        found += _group(group, mine, here, ending or group in resting)
     return found
 
 
@@ -81,7 +84,10 @@ def _group(group: str, seats: list[Seat], seen: list[NodeSeen], ending: bool) ->
 
 def _state(seat: Seat, node: NodeSeen | None, ending: bool) -> str:
     if node is not None:
+        if ending and node.status == "shutting-down":
+            return "gone"
         return STATES.get(node.status, "impaired")
     if ending:
         return "gone"
-    return "replacing" if seat.instance_id else "pending"
+    # Whoever left when the seat was given up is not being replaced: somebody new is expected.
+    return "replacing" if seat.instance_id and seat.state != "gone" else "pending"

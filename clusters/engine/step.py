@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from django.conf import settings
@@ -12,7 +12,7 @@ from clusters.architectures.parts import MissingOutput
 from clusters.engine import facts, proofs, seats, turns, writing
 from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
 from clusters.models import Cluster, ExternalObject
-from clusters.providers import ProviderError, Seen, adapter
+from clusters.providers import HasFleet, ProviderError, Seen, adapter
 from clusters.providers.programs import Ran
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -87,6 +87,7 @@ def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
         applied=row.applied,
         behind=_behind(known, row, seen),
         existed=row.existed,
+        fleet=seen.fleet if seen else "",
         put_back=bool(seen and seen.put_back),
     )
 
@@ -113,12 +114,21 @@ def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence) -> Wish
         wanted=cluster.wanted,
         generation=cluster.generation,
         proven=cluster.proven,
-        nodes_wanted=cluster.nodes_wanted,
+        nodes_wanted=_nodes_wanted(known),
         nodes_running=len(running),
         proofs_open=evidence.open,
         proof_failed=evidence.failed,
+        fleet_wanted=cluster.fleet_wanted,
+        fleet_settled=cluster.fleet_settled,
         consistency=settings.CONSISTENCY_SECONDS,
     )
+
+
+def _nodes_wanted(known: facts.Known) -> int:
+    """How many are to run: with the compute fleet stopped, those of the other groups."""
+    if known.cluster.fleet_wanted == "running":
+        return known.cluster.nodes_wanted
+    return sum(group.count for group in known.configuration.instance_groups if group.role != "compute")
 
 
 @dataclass(frozen=True)
@@ -163,8 +173,10 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
         elif call.verb == "update":
             provider.update(known.account, part)
             outcome = Outcome(call, before, digest=known.wished_digest(call.role))
-        else:
+        elif call.verb == "delete":
             provider.delete(known.account, part)
+        else:
+            cast(HasFleet, provider).move_fleet(known.account, part, call.verb)
     except ProviderError as error:
         tell = log.info if error.code in PROGRAM_AGAIN else log.warning
         tell("call_failed", verb=call.verb, part=row.name, kind=error.kind, code=error.code, message=error.message)
@@ -191,6 +203,7 @@ def _write(
     writing.nodes(cluster, known, looked.seen, ending=not cluster.wanted)
     writing.storage(cluster, known, looked.seen)
     proofs.write(cluster, evidence)
+    writing.fleet(cluster, known, looked.seen, settled=todo.fleet_settled)
     writing.cluster(cluster, known, looked, todo, verdict)
 
 

@@ -25,6 +25,7 @@ from tenants.history import timeline
 from tenants.history.moves import move, move_together
 
 TOLD_ONE_BY_ONE = ("impaired", "replacing")
+ASKED = {"create": "creating", "update": "updating", "delete": "deleting"}  # what a part is after a call
 FEW = 3  # so many nodes changing alike are told one by one
 
 
@@ -109,10 +110,11 @@ def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
         columns = {"applied": known.cluster.generation, "body_sha256": outcome.digest, "refused_since": None}
         if outcome.external_id:
             columns["external_id"] = outcome.external_id
-    elif not known.cluster.wanted:
+    elif verb == "delete" and not known.cluster.wanted:
         columns = {"applied": known.cluster.generation}
     ExternalObject.objects.filter(pk=row.pk).update(**columns) if columns else None
-    _advance(row, {"create": "creating", "update": "updating", "delete": "deleting"}[verb], None)
+    if verb in ASKED:
+        _advance(row, ASKED[verb], None)
 
 
 def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: bool) -> None:
@@ -127,15 +129,29 @@ def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: b
     if not rows and not gone and not ending:
         rows = _make_seats(cluster, known)
     before = [Seat(node.group, node.seat, node.instance_id, node.state) for node in rows.values()]
-    after = seated(before, told.nodes, ending=gone)
+    resting = _resting(cluster, known)
+    after = seated(before, told.nodes, ending=gone, resting=resting)
     changed: dict[tuple[str, str], list[Node]] = {}
     for seat in after:
         node = rows.get((seat.group, seat.number)) or _make_seat(cluster, known, seat.group, seat.number)
         _sit(node, seat)
         if node.state != seat.state:
+            if seat.state == "gone":
+                _leave(node, "stopped" if seat.group in resting else "gone")
             changed.setdefault((node.state, seat.state), []).append(node)
     for (_, to), moved in sorted(changed.items()):
         _tell(cluster, to, moved)
+
+
+def _resting(cluster: Cluster, known: Known) -> frozenset[str]:
+    """The groups whose instances were stopped because somebody wished it."""
+    if cluster.fleet_wanted == "running":
+        return frozenset()
+    return frozenset(group.name for group in known.configuration.instance_groups if group.role == "compute")
+
+
+def _leave(node: Node, because: str) -> None:
+    NodeInstance.objects.filter(node=node, sat_until=None).update(sat_until=Now(), left_because=because)
 
 
 def _make_seats(cluster: Cluster, known: Known) -> dict[tuple[str, int], Node]:
@@ -184,9 +200,7 @@ def _sit(node: Node, seat: Seated) -> None:
         }
     if seat.seen is not None and seat.seen.instance_id != node.instance_id:
         if node.instance_id:
-            NodeInstance.objects.filter(node=node, instance_id=node.instance_id, sat_until=None).update(
-                sat_until=Now(), left_because="replaced"
-            )
+            _leave(node, "replaced")
         NodeInstance.objects.get_or_create(
             tenant_id=node.tenant_id, node=node, instance_id=seat.seen.instance_id, defaults={"sat_from": Now()}
         )
@@ -249,6 +263,18 @@ def storage(cluster: Cluster, known: Known, seen: Mapping[str, Seen]) -> None:
         )
 
 
+def fleet(row: Cluster, known: Known, seen: Mapping[str, Seen], *, settled: bool) -> None:
+    """The engine's word for the compute fleet; told when it came to rest in another."""
+    told = next((each.fleet for each in seen.values() if each.fleet), "")
+    columns: dict[str, Any] = {"fleet": told} if told and told != row.fleet else {}
+    if settled and row.generation == known.cluster.generation:
+        columns["fleet_settled"] = row.generation
+    if columns:
+        Cluster.objects.filter(pk=row.pk).update(**columns)
+    if told not in ("", row.fleet, *states.FLEET_MOVING) and row.fleet:
+        timeline.record(states.FLEET_SEEN, about=row, by=ENGINE, name=row.name, status=told)
+
+
 def cluster(row: Cluster, known: Known, looked: Any, todo: Any, verdict: Any) -> None:
     """State, conditions and counts; contact lost and found again are told once each."""
     counted = Node.objects.filter(cluster=row, state="running").count()
@@ -276,7 +302,8 @@ def cluster(row: Cluster, known: Known, looked: Any, todo: Any, verdict: Any) ->
             timeline.record(states.CLUSTER_KNOWN, about=row, by=ENGINE, name=row.name)
     if todo.state == verdict.state == "ready" and not verdict.lost and row.generation == known.cluster.generation:
         # Also of a cluster that stayed ready: a new generation may be proven at its first look.
-        columns |= {"proven": row.generation} | ({"ready_at": Now()} if row.state != "ready" else {})
+        proven = {"proven": row.generation} if row.fleet_wanted == "running" else {}
+        columns |= proven | ({"ready_at": Now()} if row.state != "ready" else {})
     if verdict.state != row.state:
         move(row, verdict.state, by=ENGINE, columns=columns, name=row.name, nodes=counted, why=verdict.why)
     else:

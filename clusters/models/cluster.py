@@ -68,6 +68,10 @@ class Cluster(TenantOwned):
     incarnation = models.PositiveIntegerField(default=1)
     observed_status = models.CharField(max_length=60, blank=True)
     observed_at = models.DateTimeField(null=True)
+    # The instances of a ParallelCluster's queues can be stopped all together; its head node and its storage stay.
+    fleet_wanted = models.CharField(max_length=8, default="running")
+    fleet = models.CharField(max_length=20, blank=True)  # the engine's own word; empty where there is no such thing
+    fleet_settled = models.PositiveIntegerField(default=0)  # the last generation whose wish for the fleet was seen
     unknown_since = models.DateTimeField(null=True)
     unknown_reason = models.TextField(blank=True)
     needs_person = models.TextField(blank=True)  # why the engine cannot go on by itself; empty when it can
@@ -95,6 +99,7 @@ class Cluster(TenantOwned):
                 fields=["tenant", "name"], condition=~models.Q(state="deleted"), name="cluster_name_per_tenant"
             ),
             checked("cluster", states.CLUSTER),
+            models.CheckConstraint(condition=models.Q(fleet_wanted__in=list(states.FLEET)), name="fleet_wanted_known"),
         ]
         indexes = [models.Index(fields=["tenant", "name", "id"], name="cluster_by_name")]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 Phase = Literal["absent", "busy", "ready", "failed", "deleting"]
+FleetVerb = Literal["start", "stop"]
 ErrorKind = Literal["throttled", "unclear", "expired", "denied", "refused"]
 
 
@@ -66,6 +67,7 @@ class Seen:
     reason: str = ""  # the engine's own sentence
     external_id: str = ""
     ours: bool = True  # carries the ownership tags of this Part
+    fleet: str = ""  # the engine's word for all instances of its queues, where they can be started and stopped together
     put_back: bool = False  # our last update was undone by the provider: ready, with the configuration it had before
     outputs: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeSeen, ...] = ()
@@ -92,6 +94,12 @@ class Provider(Protocol):
     def create(self, account: Account, part: Part) -> str: ...  # the external id, or "" where it is not known yet
     def update(self, account: Account, part: Part) -> None: ...
     def delete(self, account: Account, part: Part) -> None: ...
+
+
+class HasFleet(Protocol):
+    """An engine that can start and stop the instances of its queues; to be seen by a `Seen` that tells its fleet."""
+
+    def move_fleet(self, account: Account, part: Part, verb: FleetVerb) -> None: ...
 
 
 # Whether to go on: asked again and again while a program runs; the first no ends it.

@@ -15,6 +15,7 @@ import yaml
 from clusters.providers import (
     Account,
     ErrorKind,
+    FleetVerb,
     Keep,
     NodeSeen,
     Part,
@@ -55,9 +56,8 @@ class ParallelCluster:
         if stack.phase == "absent":
             return stack
         fleet = _fleet(account, part) if stack.phase == "ready" else ""
-        return dataclasses.replace(
-            stack, status=f"{stack.status}, fleet {fleet}" if fleet else stack.status, nodes=_nodes(account, part)
-        )
+        status = f"{stack.status}, fleet {fleet}" if fleet else stack.status
+        return dataclasses.replace(stack, status=status, fleet=fleet, nodes=_nodes(account, part))
 
     def create(self, account: Account, part: Part) -> str:
         """First without doing anything, so that its own validators speak; then for real."""
@@ -94,6 +94,17 @@ class ParallelCluster:
         gone = self._run(account, ("delete-cluster", *_named(account, part)), {})
         if gone.code and "does not exist" not in _message(gone):
             raise _error(gone)
+        return ""
+
+    def move_fleet(self, account: Account, part: Part, verb: FleetVerb) -> None:
+        programs.could_begin(self.program)
+        self._with_fresh_keys(account, lambda: self._move_fleet(account, part, verb))
+
+    def _move_fleet(self, account: Account, part: Part, verb: FleetVerb) -> str:
+        words = ("update-compute-fleet", *_named(account, part), "--status", f"{verb.upper()}_REQUESTED")
+        moved = self._run(account, words, {})
+        if moved.code or moved.answer is None:
+            raise _error(moved)
         return ""
 
     def _with_fresh_keys(self, account: Account, act: Callable[[], str]) -> str:

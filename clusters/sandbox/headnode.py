@@ -150,11 +150,12 @@ def _tend(cloud: Cloud, cluster: Cluster) -> float:
         for group in list(cluster.groups)[1:]:
             _shrink(cloud, cluster, group, 0)
         _write_fleet(cloud, cluster, "STOPPED")
-    elif fleet in ("START_REQUESTED", "STARTING"):
+        return 0.0
+    if fleet in ("START_REQUESTED", "STARTING"):
         _write_fleet(cloud, cluster, "RUNNING")
     elif fleet != "RUNNING":
         return 0.0
-    waits = [_fill(cloud, cluster, group) for group in list(cluster.groups)[1:]] if fleet != "STOP_REQUESTED" else []
+    waits = [_fill(cloud, cluster, group) for group in list(cluster.groups)[1:]]
     return max([*waits, 0.0])
 
 

@@ -153,6 +153,80 @@ SITUATIONS = {
         "updating",
         Call("cluster", "update"),
     ),
+    "a fleet that is to be stopped is told so": (
+        wish("ready", generation=2, fleet_wanted="stopped", fleet_settled=1, nodes_wanted=1, **READY),
+        [STACK, part(HYPERPOD, applied=2, fleet="RUNNING")],
+        "updating",
+        Call("cluster", "stop"),
+    ),
+    "a fleet on its way is waited for": (
+        wish("updating", generation=2, fleet_wanted="stopped", fleet_settled=1, nodes_wanted=1, **READY),
+        [STACK, part(HYPERPOD, applied=2, fleet="STOP_REQUESTED")],
+        "updating",
+        None,
+    ),
+    "a fleet on its way back is waited for before it is told the opposite": (
+        wish("updating", generation=3, fleet_wanted="stopped", fleet_settled=1, nodes_wanted=1, **READY),
+        [STACK, part(HYPERPOD, applied=3, fleet="STARTING")],
+        "updating",
+        None,
+    ),
+    "with a stopped fleet the head node alone makes it ready, and nothing is proven": (
+        wish(
+            "updating", generation=2, fleet_wanted="stopped", fleet_settled=1, nodes_wanted=1, nodes_running=1, proven=1
+        ),
+        [STACK, part(HYPERPOD, applied=2, fleet="STOPPED")],
+        "ready",
+        None,
+    ),
+    "a head node that is missing is missed with a stopped fleet too": (
+        wish("ready", generation=2, fleet_wanted="stopped", fleet_settled=2, nodes_wanted=1, nodes_running=0, proven=1),
+        [STACK, part(HYPERPOD, applied=2, fleet="STOPPED")],
+        "degraded",
+        None,
+    ),
+    "a fleet that is to run again is told so": (
+        wish("ready", generation=3, fleet_settled=2, nodes_running=1, proven=1),
+        [STACK, part(HYPERPOD, applied=3, fleet="STOPPED")],
+        "updating",
+        Call("cluster", "start"),
+    ),
+    "a fleet that started is awaited node by node": (
+        wish("updating", generation=3, fleet_settled=2, nodes_running=2, proven=1),
+        [STACK, part(HYPERPOD, applied=3, fleet="RUNNING")],
+        "updating",
+        None,
+    ),
+    "a fleet that somebody else stopped is told and left alone": (
+        wish("ready", fleet_settled=1, nodes_running=1, **READY),
+        [STACK, part(HYPERPOD, fleet="STOPPED")],
+        "degraded",
+        None,
+    ),
+    "a fleet that somebody else started is told and left alone": (
+        wish("ready", generation=2, fleet_wanted="stopped", fleet_settled=2, nodes_wanted=1, proven=1),
+        [STACK, part(HYPERPOD, applied=2, fleet="RUNNING")],
+        "degraded",
+        None,
+    ),
+    "a fleet that protects itself is told": (
+        wish("ready", fleet_settled=1, **READY),
+        [STACK, part(HYPERPOD, fleet="PROTECTED")],
+        "degraded",
+        None,
+    ),
+    "a fleet that protects itself is started when somebody asks": (
+        wish("degraded", generation=2, fleet_settled=1, **READY),
+        [STACK, part(HYPERPOD, applied=2, fleet="PROTECTED")],
+        "updating",
+        Call("cluster", "start"),
+    ),
+    "a cluster that is to go is deleted whatever its fleet does": (
+        wish("ready", wanted=False, generation=3, fleet_wanted="stopped", fleet_settled=2, **READY),
+        [STACK, part(HYPERPOD, fleet="RUNNING")],
+        "deleting",
+        Call("cluster", "delete"),
+    ),
     "deleting begins with the last part": (
         wish("ready", wanted=False, generation=2, **READY),
         [STACK, HYPERPOD],
@@ -211,6 +285,20 @@ def test_situation(situation):
 def test_asking_for_proofs_begins_when_all_nodes_run():
     assert plan(wish("creating"), [STACK, HYPERPOD]).prove
     assert not plan(wish("creating", nodes_running=3), [STACK, HYPERPOD]).prove
+
+
+def test_a_fleet_as_wished_is_written_down_and_another_is_not():
+    stopped = {"generation": 2, "fleet_wanted": "stopped", "nodes_wanted": 1, "proven": 1}
+    there = plan(wish("updating", **stopped), [STACK, part(HYPERPOD, applied=2, fleet="STOPPED")])
+    assert there.fleet_settled and not there.prove and not there.needs_person
+    for word in ("RUNNING", "STOPPING", "PROTECTED", "UNKNOWN"):
+        assert not plan(wish("updating", **stopped), [STACK, part(HYPERPOD, applied=2, fleet=word)]).fleet_settled
+    assert not plan(wish("ready", **READY), [STACK, HYPERPOD]).fleet_settled
+
+
+def test_what_nobody_asked_of_a_fleet_needs_a_person():
+    found = plan(wish("ready", fleet_settled=1, **READY), [STACK, part(HYPERPOD, fleet="STOPPED")])
+    assert "STOPPED" in found.needs_person and found.call is None
 
 
 def test_being_denied_needs_a_person_and_leaves_a_running_cluster_what_it_is():

@@ -54,6 +54,21 @@ def test_an_ending_cluster_has_empty_seats_that_are_gone():
     assert told(seated([Seat("workers", 1, "i-a", "running")], [], ending=True)) == [(1, "gone", "", "")]
 
 
+def test_a_group_that_rests_has_empty_seats_that_are_gone_and_the_others_do_not():
+    seats = [
+        Seat("head", 1, "i-h", "running"),
+        Seat("workers", 1, "i-a", "running"),
+        Seat("workers", 2, "i-b", "running"),
+    ]
+    seen = [node("i-h", "running", "head"), node("i-b", "shutting-down")]
+    rows = seated(seats, seen, resting={"workers"})
+    assert [(row.group, row.state) for row in rows] == [("head", "running"), ("workers", "gone"), ("workers", "gone")]
+
+
+def test_a_seat_that_was_given_up_and_is_wanted_again_is_pending_not_replaced():
+    assert told(seated([Seat("workers", 1, "i-a", "gone")], [])) == [(1, "pending", "", "")]
+
+
 def test_every_word_of_the_engines_has_a_meaning():
     """SageMaker's words for an instance of a cluster, and EC2's for those of a ParallelCluster."""
     import botocore.session

@@ -7,10 +7,11 @@ from django.db import connection
 
 from clusters import actions
 from clusters.engine import turns
-from clusters.models import Cluster, ExternalObject, Job, Revision
+from clusters.models import Cluster, ExternalObject, Job, NodeInstance, Revision
 from tenants.history.models import Entry
 from tenants.models import Attachment
 from tenants.wall.acting import acting_for
+from tenants.web.problems import Refused
 from tests.clusters.engine.conftest import Bench
 
 SLOW = "cluster-slow"
@@ -142,6 +143,44 @@ def test_one_that_was_killed_after_it_asked_is_looked_for_and_never_asked_twice(
     assert "killed by signal 9" in bench.part("cluster").reason
 
 
+def rests_and_runs_again(bench: Bench, cluster) -> None:
+    """Its compute fleet is stopped and started, as a person wishes it; a job stands in the way."""
+    job = launched(bench, cluster)
+    with acting_for(bench.tenant, staff=True):
+        with pytest.raises(Refused) as told:
+            actions.stop_fleet(cluster=cluster, by="engine", why="the weekend")
+        assert (told.value.code, told.value.facts) == ("jobs_running", {"jobs": 1, "nodes": 2})
+        Job.objects.filter(pk=job.pk).update(state="cancelled")
+        actions.stop_fleet(cluster=cluster, by="engine", why="the weekend")
+    first = {node.instance_id for node in bench.nodes() if node.group == "workers"}
+    bench.step(SLOW)
+    until(bench, cluster, "ready")
+    rests = bench.now(cluster)
+    assert (rests.fleet, rests.nodes_running, rests.fleet_settled) == ("STOPPED", 1, rests.generation)
+    assert rests.proven < rests.generation
+    assert {node.state for node in bench.nodes() if node.group == "workers"} == {"gone"}
+    left = bench.rows(NodeInstance, left_because="stopped")
+    assert {each.instance_id for each in left} == first and all(each.sat_until for each in left)
+    with acting_for(bench.tenant, staff=True):
+        with pytest.raises(Refused, match="start it"):
+            launched(bench, cluster)
+        actions.start_fleet(cluster=cluster, by="engine")
+    bench.step(SLOW)
+    runs = until(bench, cluster, "ready")
+    assert (runs.fleet, runs.nodes_running, runs.proven) == ("RUNNING", 4, runs.generation)
+    assert not first & {node.instance_id for node in bench.nodes()}
+    told = bench.kinds("cluster.fleet")
+    assert told == ["cluster.fleet_stop_wished", "cluster.fleet", "cluster.fleet_start_wished", "cluster.fleet"]
+    assert bench.creates("CreateStack") == 2
+
+
+def launched(bench: Bench, cluster) -> Job:
+    with acting_for(bench.tenant, staff=True):
+        return actions.launch_job(
+            cluster=cluster, name="long", script="#!/bin/bash\nsleep 9999\n", nodes=2, by="engine"
+        )
+
+
 @pytest.mark.pcluster
 def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench, settings):
     cluster = asked_for(bench)
@@ -163,6 +202,8 @@ def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench, settings):
     grown = until(bench, cluster, "ready")
     assert (grown.nodes_running, grown.applied) == (4, 2)
     assert {node.instance_id for node in nodes.values()} <= {node.instance_id for node in bench.nodes()}
+
+    rests_and_runs_again(bench, cluster)
 
     settings.CONSISTENCY_SECONDS = 0  # the cloud's clock is moved, ours is not
     with acting_for(bench.tenant, staff=True):
