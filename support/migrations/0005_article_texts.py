@@ -11,7 +11,7 @@ from tenants.wall.row_security import office, protect, shown, tie
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('support', '0003_articles'),
+        ('support', '0004_case_internal_version'),
         ('tenants', '0001_initial'),
     ]
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('program', '0004_onboarding_and_reports'),
+        ('program', '0005_sessions_and_evidence'),
     ]
 
     operations = [
