@@ -58,6 +58,11 @@ SETTLE_SECONDS = int(env("SETTLE_SECONDS", "300"))
 # How long "not found" proves nothing after a call; providers answer from copies that lag behind.
 CONSISTENCY_SECONDS = int(env("CONSISTENCY_SECONDS", "300"))
 
+# --- metrics; the library reads the folder's variable itself. Empty: nothing is added up beyond one process.
+PROMETHEUS_MULTIPROC_DIR = env("PROMETHEUS_MULTIPROC_DIR", "")
+METRICS_HOST = env("METRICS_HOST", "127.0.0.1")
+METRICS_PORT = int(env("METRICS_PORT", "9464"))
+
 # --- clouds; boto3 itself reads these variables, the settings only check them
 AWS_ENDPOINT_URL = env("AWS_ENDPOINT_URL", "")
 PCLUSTER = Path(env("PCLUSTER", str(BASE_DIR / ".pcluster-venv" / "bin" / "pcluster")))
@@ -113,6 +118,7 @@ INSTALLED_APPS = [
     "axes",
 ]
 MIDDLEWARE = [
+    "tenants.metrics.CountAnswersMiddleware",
     "program.logs.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "program.security_headers.SecurityHeadersMiddleware",
@@ -279,7 +285,20 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     # Enums stay in place: two nouns with a `state` would otherwise share or fight for a name.
     "POSTPROCESSING_HOOKS": [],
+# How often each person or token may ask one web process: "number/second, minute, hour or day".
+API_READS = env("API_READS", "1200/minute")
+API_WRITES = env("API_WRITES", "600/minute")
+# Each process for itself; what is not in it, is simply counted again.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "throttles": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "throttles",
+        "OPTIONS": {"MAX_ENTRIES": 5_000},
+    },
+}
     "APPEND_COMPONENTS": {
+    "DEFAULT_THROTTLE_CLASSES": ["tenants.web.throttles.PerCaller"],
         "securitySchemes": {
             "token": {"type": "http", "scheme": "bearer"},
             "session": {"type": "apiKey", "in": "cookie", "name": "sessionid"},

@@ -11,6 +11,7 @@ from clusters import states
 from clusters.engine.facts import ENGINE, account_of
 from clusters.models import CloudAccount, Reservation, ServiceQuota
 from clusters.providers import ProviderError, aws
+from tenants import metrics
 from tenants.history import timeline
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -31,6 +32,7 @@ def step(held: due.Held) -> None:
     try:
         read = {region: _read(row, region) for region in row.regions}
     except ProviderError as error:
+        metrics.provider_error("account", error.kind)
         with acting_for(held.tenant_id, staff=True):
             _refused(held, row, error)
         return

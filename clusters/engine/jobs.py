@@ -21,6 +21,7 @@ from clusters.launchers.slurm import Slurm
 from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job
 from clusters.providers import Account, ProviderError
 from clusters.states import JOB_ENDS, JOB_LIVE
+from tenants import metrics
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -65,6 +66,7 @@ def step(held: due.Held) -> None:
             raise ProviderError("unclear", "The cluster has not said yet how its scheduler is reached.")
         listed = {job.name: job for job in slurm.observe(endpoint)}
     except ProviderError as error:
+        metrics.provider_error("scheduler", error.kind)
         _lost(held, known, error)
         return
     todo = {
@@ -163,6 +165,7 @@ def _one_call(held: due.Held, slurm: Slurm, endpoint: Endpoint, todo: dict[Any, 
         slurm.cancel(endpoint, job.external_id)
         return Called(job, verb)
     except ProviderError as error:
+        metrics.provider_error("scheduler", error.kind)
         log.warning("job_call_failed", verb=verb, job=job.engine_name, kind=error.kind, message=error.message)
         return Called(job, verb, error=error)
 
@@ -189,6 +192,7 @@ def _tails(slurm: Slurm, known: Known, endpoint: Endpoint, todo: dict[Any, Any])
         try:
             tails[job.pk] = slurm.tail(known.account, endpoint, seen.external_id, LOG_LINES)[-LOG_BYTES:]
         except ProviderError as error:
+            metrics.provider_error("log", error.kind)
             log.warning("log_not_read", job=job.engine_name, kind=error.kind, message=error.message)
     return tails
 

@@ -16,6 +16,7 @@ from clusters.engine.seats import STATES
 from clusters.launchers import Endpoint
 from clusters.models import Cluster, ClusterAccess, FileSystem, Job, Node, Proof
 from clusters.providers import ProviderError, Seen, aws
+from tenants import metrics
 from tenants.history import timeline
 from tenants.work import due
 
@@ -100,6 +101,7 @@ def _file_systems(known: Known, seen: Mapping[str, Seen]) -> tuple[Mapping[str, 
     try:
         answer = aws.call(known.account, "fsx", "DescribeFileSystems", FileSystemIds=wanted)
     except ProviderError as error:
+        metrics.provider_error("file_system", error.kind)
         log.warning("file_systems_not_seen", cluster=known.cluster.name, kind=error.kind, message=error.message)
         return None, None  # not shown; the next look asks again
     words = {system["FileSystemId"]: system.get("Lifecycle", "") for system in answer["FileSystems"]}
@@ -115,6 +117,7 @@ def _endpoint(known: Known) -> Endpoint | None:
     try:
         return slurm_endpoint(known.account, known.rows["cluster"].name)
     except ProviderError as error:
+        metrics.provider_error("scheduler", error.kind)
         log.warning("endpoint_not_read", cluster=known.cluster.name, kind=error.kind, message=error.message)
         return None
 

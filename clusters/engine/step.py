@@ -14,6 +14,7 @@ from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
 from clusters.models import Cluster, ExternalObject
 from clusters.providers import HasFleet, ProviderError, Seen, adapter
 from clusters.providers.programs import Ran
+from tenants import metrics
 from tenants.wall.acting import acting_for
 from tenants.work import due
 
@@ -63,6 +64,7 @@ def look(known: facts.Known) -> Looked:
             looked.seen[spec.role] = adapter(row.kind).look(known.account, known.part(spec.role))
         except ProviderError as error:
             looked.errors[spec.role] = error
+            metrics.provider_error(row.kind, error.kind)
             break
     for role, seen in looked.seen.items():
         if seen.phase == "ready":
@@ -178,6 +180,7 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
         else:
             cast(HasFleet, provider).move_fleet(known.account, part, call.verb)
     except ProviderError as error:
+        metrics.provider_error(row.kind, error.kind)
         tell = log.info if error.code in PROGRAM_AGAIN else log.warning
         tell("call_failed", verb=call.verb, part=row.name, kind=error.kind, code=error.code, message=error.message)
         outcome = Outcome(call, before, error=error)

@@ -1,6 +1,7 @@
 """Everything that can go wrong in a request becomes one answer: problem+json for the API, a sentence on a page."""
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -201,3 +202,7 @@ def _sentence(fields: dict[str, Any]) -> str:
     if isinstance(first, dict):
         return f"{field}: {_sentence(first)}"
     return str(first) if field in ("_", "non_field_errors") else f"{field}: {first}"
+    if isinstance(error, exceptions.Throttled):
+        seconds = math.ceil(error.wait or 1)
+        sentence = _("You asked too often. Ask again in %(seconds)s seconds.") % {"seconds": seconds}
+        return answer(request, 429, "throttled", sentence, retry_after=seconds)

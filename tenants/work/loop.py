@@ -10,6 +10,7 @@ from datetime import timedelta
 import structlog
 from django.db import close_old_connections, connection
 
+from tenants import metrics
 from tenants.work import due
 
 log = structlog.get_logger(__name__)
@@ -64,19 +65,24 @@ def work_off(queue: str, seconds: float = LOOP_SECONDS) -> int:
 def handle(held: due.Held) -> None:
     """Run one handler. Whatever it raises is recorded here and nowhere else, and tried again later, eight times."""
     # One id for all that this turn does: its entries, its log lines, the session name of its calls.
+    began, outcome = time.monotonic(), "done"
     structlog.contextvars.bind_contextvars(due=held.kind, ref=held.ref, epoch=held.epoch, request_id=str(uuid.uuid4()))
     try:
         if held.attempt > due.MOST_ATTEMPTS:
             # Its process died in the middle every time, or it failed every time: no work before a person has looked.
+            outcome = "stuck"
             due.finish(held, again_in=None, progress=False, stuck=f"No progress in {due.MOST_ATTEMPTS} attempts.")
             return
         HANDLERS[held.kind][1](held)
     except due.LostLease:
+        outcome = "lost"
         log.warning("lost_lease", kind=held.kind, ref=held.ref)
     except Exception as error:
+        outcome = "failed"
         log.exception("handler_failed", kind=held.kind, ref=held.ref, attempt=held.attempt)
         _give_up_for_now(held, error)
     finally:
+        metrics.TURNS.labels(held.kind, outcome).observe(time.monotonic() - began)
         structlog.contextvars.unbind_contextvars("due", "ref", "epoch", "request_id")
 
 

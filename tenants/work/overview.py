@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import connection
@@ -10,6 +11,8 @@ BY_KIND = """
 select kind, count(*),
        count(*) filter (where stuck = '' and leased_until is null and due_at <= statement_timestamp()),
        min(due_at) filter (where stuck = '' and leased_until is null and due_at <= statement_timestamp()),
+       extract(epoch from statement_timestamp()
+         - min(due_at) filter (where stuck = '' and leased_until is null and due_at <= statement_timestamp())),
        count(*) filter (where leased_until > statement_timestamp()),
        count(*) filter (where stuck <> '')
 from tenants_due group by kind order by kind"""
@@ -24,6 +27,7 @@ class Waiting:
     known: int
     due: int
     oldest: datetime | None
+    age: Decimal | None  # of the oldest, in seconds by the database's clock
     in_flight: int
     stuck: int
 

@@ -17,7 +17,7 @@ from program.devstack import environment
 from program.management.commands import up
 from tests.tree import RunningTree
 
-MEMBERS = ("postgres", "valkey", "cloud", "web", "worker-engine", "worker-slow", "beat")
+MEMBERS = ("postgres", "valkey", "cloud", "web", "worker-engine", "worker-slow", "beat", "metrics")
 
 
 def status(url: str) -> int:

@@ -75,7 +75,12 @@ class Command(BaseCommand):
     def _start(self, tree: Tree, restart: bool) -> None:
         cloud_port = _cloud_port(settings.VAR)
         shared = environment.stack(settings.VAR, settings.PORT, cloud_port)
+        counts = settings.VAR / "metrics"
+        shared |= {"METRICS_PORT": str(_metrics_port(cloud_port)), "PROMETHEUS_MULTIPROC_DIR": str(counts)}
         os.environ.update(shared)
+        # Counts begin anew with their processes, as whoever asks for them expects.
+        shutil.rmtree(counts, ignore_errors=True)
+        counts.mkdir()
         tree.say(f"starting; state in {settings.VAR}, logs in {tree.logs}")
         cloud = _cloud(cloud_port)
         # Slow to import, so it starts beside the database.
@@ -90,7 +95,7 @@ class Command(BaseCommand):
             raise Ended(f"The migrations failed. {tree.last_lines(Process('migrate', []))}")
         tree.say("the sandbox cloud, web, workers and beat")
         environment.remember(settings.VAR, shared)
-        tree.start(_web(), *_celery(tree, restart))
+        tree.start(_web(), *_celery(tree, restart), _metrics(int(shared["METRICS_PORT"])))
         tree.wait_for(cloud)
         tree.say(f"{settings.SITE_URL} answers")
         # Only now: the first page must not wait for what only some clusters need.
@@ -101,6 +106,8 @@ class Command(BaseCommand):
         tree.say(f"Cohort is ready: {settings.SITE_URL}/")
         tree.say("Sign in by choosing a person on that page; no password is asked here.")
         tree.say("A token for the API: .venv/bin/python manage.py issue_token EMAIL")
+        tree.say(f"Mail is written to {settings.EMAIL_FILE_PATH}.")
+        tree.say(f"Metrics for Prometheus: {_metrics_url(int(shared['METRICS_PORT']))}")
         tree.say(f"Logs: {tree.logs}. Ctrl-C stops everything, and `make up` goes on from where it was.")
 
     def _demo(self, tree: Tree) -> None:
@@ -166,6 +173,26 @@ def _cloud_port(state: Path) -> int:
             note.write_text(str(port))
             return port
     raise CannotStart(f"No port between {settings.PORT + 1} and {settings.PORT + 99} is free for the sandbox cloud.")
+
+
+def _metrics_port(cloud_port: int) -> int:
+    """The one that was asked for, else the first that is free after the web's."""
+    if asked := os.environ.get("METRICS_PORT"):
+        if not _free(int(asked)):
+            raise CannotStart(f"Port {asked} is in use. Stop what listens there, or set METRICS_PORT to another one.")
+        return int(asked)
+    for port in range(settings.PORT + 1, min(settings.PORT + 100, 65_536)):
+        if port != cloud_port and _free(port):
+            return port
+    raise CannotStart(f"No port between {settings.PORT + 1} and {settings.PORT + 99} is free for the metrics.")
+
+
+def _metrics_url(port: int) -> str:
+    return f"http://127.0.0.1:{port}/metrics"
+
+
+def _metrics(port: int) -> Process:
+    return Process("metrics", python("manage.py", "metrics"), _answers(_metrics_url(port)), restarts=True)
 
 
 def _answers(url: str) -> Callable[[], bool]:
