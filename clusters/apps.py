@@ -8,3 +8,8 @@ class ClustersConfig(AppConfig):
 
     def ready(self) -> None:
         import clusters.engine.handlers  # noqa: F401  registers what the workers do
+        from clusters.models import ExternalObject
+        from tenants import files
+        from tenants.wall import roles
+
+        files.subject(ExternalObject.SUBJECT, readers=roles.READ)

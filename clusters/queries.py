@@ -21,7 +21,9 @@ from clusters.models import (
     ServiceQuota,
 )
 from clusters.states import USES_QUOTA
+from tenants.models import Attachment
 
+NEWEST_LOGS = 50
 CLUSTER_ROW = (
     "id",
     "tenant__slug",
@@ -185,3 +187,10 @@ def node_counts(row: Cluster) -> dict[str, int]:
 def troubled() -> QuerySet[Cluster, dict[str, Any]]:
     """Clusters that somebody should look at."""
     return clusters().filter(Q(state__in=["failed", "degraded"]) | Q(unknown_since__isnull=False) | ~Q(needs_person=""))
+
+
+def logs(cluster: Cluster) -> list[Attachment]:
+    """What programs said while they changed the cluster's parts, the newest first."""
+    parts = ExternalObject.objects.filter(cluster=cluster).values("pk")
+    rows = Attachment.objects.filter(subject=ExternalObject.SUBJECT, subject_id__in=parts)
+    return list(rows.order_by("-created_at", "-id")[:NEWEST_LOGS])

@@ -164,6 +164,7 @@ def _shown(
         "document": json.dumps(revisions[0].body, indent=2, ensure_ascii=False) if revisions else "",
         "revisions": [(revision, names.get(revision.author, revision.author)) for revision in revisions],
         "file_systems": queries.file_systems(row),
+        "files": [] if live.asked(request) else [{"row": one, "name": _("Cohort")} for one in queries.logs(row)],
         "buckets": list(Bucket.objects.filter(cluster=row).order_by("name")),
         **_may(request, row),
     }

@@ -8,7 +8,9 @@ from clusters.api import accounts, architectures, clusters, jobs, nodes, parts, 
 from program import api as program
 from program import api_docs, procedure_api
 from support import api as support
+from support import files_api as support_files
 from tenants import api as tenants
+from tenants import files_api
 
 # Asked with and without a tenant: the door decides what exists.
 READ = [
@@ -16,6 +18,9 @@ READ = [
     ("participations/<uuid:pk>/", tenants.participation, "participation"),
     ("entries/", tenants.entries, "entries"),
     ("entries/<int:pk>/", tenants.entry, "entry"),
+    ("files/", files_api.all_files, "files"),
+    ("files/<uuid:pk>/", files_api.file, "file"),
+    ("files/<uuid:pk>/content/", files_api.content, "file-content"),
     ("records/", records.all_records, "records"),
     ("records/<uuid:pk>/", records.record, "record"),
     ("clusters/<uuid:pk>/", clusters.cluster, "cluster"),
@@ -47,6 +52,7 @@ EVERYWHERE = [
     ("reviews/", program.reviews, "reviews"),
     ("cases/", support.cases, "cases"),
     ("cases/<uuid:pk>/notes/", support.notes, "case-notes"),
+    ("cases/<uuid:pk>/files/", support_files.files, "case-files"),
     ("decisions/", procedure_api.all_decisions, "decisions"),
     ("action-items/", procedure_api.all_action_items, "action-items"),
     ("minutes/<uuid:pk>/addenda/", procedure_api.addenda, "minutes-addenda"),
@@ -65,6 +71,7 @@ WRITE = [
     ("jobs/<uuid:pk>/cancel/", jobs.cancel, "job-cancel"),
     ("cases/", support.tenant_cases, "cases"),
     ("cases/<uuid:pk>/notes/", support.tenant_notes, "case-notes"),
+    ("cases/<uuid:pk>/files/", support_files.tenant_files, "case-files"),
     *((f"cases/<uuid:pk>/{verb}/", view, f"case-{verb}") for verb, view in support.VERBS.items()),
     ("reviews/", program.office_reviews, "reviews"),
     *((f"reviews/<uuid:pk>/{step}/", view, f"review-{step}") for step, view in program.STEPS.items()),

@@ -219,7 +219,7 @@ STATIC_URL = "/static/"
 STATIC_ROOT = Path(env("STATIC_ROOT", str(BASE_DIR / "static-collected")))
 MEDIA_ROOT = VAR / "files"
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": "tenants.storage.WholeFiles"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
@@ -228,6 +228,11 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 
+FILE_UPLOAD_HANDLERS = [
+    "tenants.web.uploads.SmallEnough",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 # --- mail
 EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if DEBUG else 'smtp'}.EmailBackend"
 EMAIL_FILE_PATH = VAR / "mail"

@@ -98,4 +98,5 @@ urlpatterns = [
     path("", include("support.urls")),
 ]
 
+handler400 = "tenants.web.problems.unreadable"
 handler404 = "tenants.web.problems.not_found"

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from clusters.models import Cluster, Job
 from support import states
 from support.escalation import components
-from support.models import Case
+from support.models import Case, CaseNote
 from support.writing import version_of
 from tenants.models import Membership, Person, Tenant, holding
 from tenants.wall import roles
@@ -71,6 +71,29 @@ class CaseFilters(forms.Form):
     def chosen(self) -> dict[str, str]:
         """The filters that say something and may be used."""
         return {name: value for name, value in self.cleaned_data.items() if value} if self.is_valid() else {}
+
+
+class FileForm(forms.Form):
+    """A file for a case; who may read it is chosen by staff alone."""
+
+    file = forms.FileField(
+        label=_("File"),
+        max_length=200,
+        help_text=_("Up to 20 MiB. Take out passwords and keys before you send it."),
+        error_messages={
+            "required": _("Choose a file."),
+            "empty": _("The file is empty."),
+            "max_length": _("The file's name has %(length)d characters; %(max)d are allowed."),
+        },
+    )
+    audience = forms.ChoiceField(
+        label=_("Who may read it"), choices=CaseNote.AUDIENCES, initial="shared", widget=forms.RadioSelect
+    )
+
+    def __init__(self, *args: Any, internal: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not internal:
+            del self.fields["audience"]
 
 
 class OpenForm(forms.Form):

@@ -32,6 +32,7 @@ def case_notes(case: Case) -> QuerySet[CaseNote]:
 
 
 def case_files(case: Case) -> QuerySet[Attachment]:
+    """What is attached to a case, oldest first; internal files exist only in a staff scope."""
     return Attachment.objects.filter(subject=Case.SUBJECT, subject_id=case.pk).order_by("created_at", "id")
 
 

@@ -42,6 +42,7 @@ CASE_NOTED = kind("case.noted", _("{actor} wrote on the case {number}"), icon="m
 CASE_TAKEN = kind("case.taken", _("{actor} took the case {number}"), icon="user-check")
 CASE_GIVEN = kind("case.given", _("{actor} gave the case {number} to somebody else"), icon="user-check")
 CASE_EVIDENCE = kind("case.evidence", _("The case {number} got more evidence: {what}"), icon="paperclip")
+CASE_FILE = kind("case.file", _("{actor} attached {name} to the case {number}"), icon="paperclip")
 CASE_PLANNED = kind("case.planned", _("{actor} set the next step of {number}: {next_step} (by {due})"), icon="calendar")
 CASE_SEVERITY = kind(
     "case.severity", _("{actor} changed the severity of {number} from {was} to {to}: {why}"), icon="flag"

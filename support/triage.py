@@ -10,7 +10,7 @@ from support.evidence import Found, of_cluster, of_job
 from support.models import Case
 from support.rules import RULES, Rule
 from support.writing import write
-from tenants.files import attach
+from tenants.files import attach, name_from
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Tenant
@@ -76,7 +76,7 @@ def _open_or_attach(tenant: Tenant, entry: Entry, rule: Rule, found: Found) -> N
         )
         write(case)
     if found.log and found.job:
-        name = f"{found.job.name}.log"
+        name = name_from(f"{found.job.name}.log")
         attach(about=case, name=name, content=found.log.encode(), media_type="text/plain", by=ENGINE)
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from support import article_views, verb_views, views
+from support import article_views, file_views, verb_views, views
 from support.verbs import VERBS
 
 urlpatterns = [
@@ -10,6 +10,7 @@ urlpatterns = [
     path("cases/new/", views.choose_tenant, name="choose_tenant"),
     path("t/<slug:tenant>/cases/new/", views.new_case, name="new_case"),
     path("t/<slug:tenant>/cases/<uuid:pk>/", views.case, name="case"),
+    path("t/<slug:tenant>/cases/<uuid:pk>/attach/", file_views.attach, name="attach_to_case"),
     path("t/<slug:tenant>/cases/<uuid:pk>/note/", verb_views.note, name="note_case"),
     *(
         path(f"t/<slug:tenant>/cases/<uuid:pk>/{verb.name}/", verb_views.page_of(verb), name=f"{verb.name}_case")

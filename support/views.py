@@ -31,6 +31,7 @@ ROW = (
     "resolved_at", "component", "urgency",
 )  # fmt: skip
 MOST_NOTES = 200
+MOST_FILES = 100
 MOST_SIMILAR = 5
 
 
@@ -150,12 +151,18 @@ def case(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 
 def shown(
-    request: HttpRequest, row: Case, note_form: forms.NoteForm | None = None, refused: Any = None, status: int = 200
+    request: HttpRequest,
+    row: Case,
+    note_form: forms.NoteForm | None = None,
+    refused: Any = None,
+    status: int = 200,
+    file_form: forms.FileForm | None = None,
 ) -> HttpResponse:
-    """The page of a case, with the note that could not be kept when there is one."""
+    """The page of a case, with the note or the file that could not be kept when there is one."""
     now = timezone.now()
     page = pages.newest_first(queries.case_history(row), request, size=30)
-    notes = _notes(row)
+    notes, files = _notes(row), _files(row)
+    answers = request.role in roles.ANSWER_CASES
     offered = [verb for verb in VERBS if verb.open_to(row, request)]
     context = {
         "row": row,
@@ -165,14 +172,15 @@ def shown(
         "flags": showing.flags(queries.attention(row, now)),
         "clocks": showing.case_clocks(row, queries.pauses(row), now),
         "notes": notes,
+        "files": files,
+        "file_form": file_form or (forms.FileForm(internal=request.internal) if answers else None),
         "evidence": showing.evidence(row.evidence),
         "entries": lines(page.rows),
         "older": page.next,
         "similar": _similar(request, row),
         "at_hand": [_asked(verb, row) for verb in offered if verb.name in AT_HAND],
         "more": [_asked(verb, row) for verb in offered if verb.name not in AT_HAND],
-        "note_form": note_form
-        or (forms.NoteForm(case=row, internal=request.internal) if request.role in roles.ANSWER_CASES else None),
+        "note_form": note_form or (forms.NoteForm(case=row, internal=request.internal) if answers else None),
         "refused": refused,
         **on_case(request, row),
     }
@@ -200,6 +208,13 @@ def _notes(row: Case) -> list[dict[str, Any]]:
         | {"name": names.get(note.author, note.author), "house": houses.get(note.author, "")}
         for note in written
     ]
+
+
+def _files(row: Case) -> list[dict[str, Any]]:
+    """The newest files, oldest first, with who attached each."""
+    found = list(reversed(queries.case_files(row).reverse()[:MOST_FILES]))
+    names = actor_names(one.actor for one in found)
+    return [{"row": one, "name": names.get(one.actor, one.actor)} for one in found]
 
 
 def _similar(request: HttpRequest, row: Case) -> list[Case]:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from tenants import views
+from tenants import file_views, views
 
 urlpatterns = [
     path("t/<slug:tenant>/history/", views.history_page, name="history"),
@@ -11,6 +11,7 @@ urlpatterns = [
     path("t/<slug:tenant>/record/model/add/", views.add_model, name="add_model"),
     path("t/<slug:tenant>/record/model/<uuid:pk>/edit/", views.edit_model, name="edit_model"),
     path("t/<slug:tenant>/record/framework/add/", views.add_framework, name="add_framework"),
+    path("t/<slug:tenant>/files/<uuid:pk>/", file_views.download, name="file"),
     path("t/<slug:tenant>/record/framework/<uuid:pk>/edit/", views.edit_framework, name="edit_framework"),
     path("t/<slug:tenant>/record/software/add/", views.add_software, name="add_software"),
     path("t/<slug:tenant>/record/software/<uuid:pk>/edit/", views.edit_software, name="edit_software"),

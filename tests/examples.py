@@ -282,12 +282,12 @@ def _work(made: Examples) -> None:
 
 def _history(made: Examples, participation: Participation, world: World) -> None:
     lead = world.person("lead_architect")
-    for audience in ("shared", "internal"):
+    for audience in ("internal", "shared"):
         note_case(case=made["cases"], text=f"A {audience} note.", audience=audience, by=lead.actor)
         note_interaction(
             participation=participation, medium="call", text=f"A {audience} call.", audience=audience, by=lead.actor
         )
-        attach(
+        made.by_noun["files"] = attach(
             about=made["cases"],
             name=f"{audience}.log",
             content=f"{audience} {made.tenant.slug}".encode(),

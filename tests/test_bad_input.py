@@ -375,7 +375,11 @@ def test_no_value_in_any_field_breaks_a_write(town, route: Route):
     client = town.client(town.world.person("lead_architect"))
     method = route.unsafe()
     found = json.loads(json.dumps(document(), default=str))
-    asked = found["paths"][in_schema(route)][method.lower()]["requestBody"]["content"]["application/json"]["schema"]
+    content = found["paths"][in_schema(route)][method.lower()]["requestBody"]["content"]
+    [(kind, taken)] = content.items()
+    asked = taken["schema"]
+    if kind == "multipart/form-data":
+        pytest.skip("a form with a file: tests/tenants/test_files.py")
     address = route.address("programme" if route.of_office else "hoshi", town.hoshi)
     good = filled(GOOD.get(route.name, {}), town)
     for name in resolved(found, asked["$ref"])["properties"]:

@@ -15,7 +15,7 @@ def keep(row: ExternalObject, outcome: Any) -> None:
         return
     for ran in outcome.ran:
         dry = "-dryrun" if "--dryrun" in ran.words else ""
-        name = f"{row.name}-{ran.words[0]}{dry}-{row.incarnation}.log"
+        name = files.name_from(f"{row.name}-{ran.words[0]}{dry}-{row.incarnation}.log")
         head = [
             f"pcluster {' '.join(ran.words)}",
             f"ended with code {ran.code} after {ran.seconds:.1f} s, at most {ran.peak_mib} MiB. {ran.ended_by_us}".strip(),

@@ -22,7 +22,10 @@ class Attachment(TenantOwned):
     actor = models.CharField(max_length=60)
 
     class Meta(TenantOwned.Meta):
-        indexes = [models.Index(fields=["tenant", "subject", "subject_id"], name="attachment_subject")]
+        indexes = [
+            models.Index(fields=["tenant", "subject", "subject_id"], name="attachment_subject"),
+            models.Index(fields=["tenant", "-created_at", "-id"], name="attachment_newest"),
+        ]
 
 
 class IdempotencyKey(models.Model):

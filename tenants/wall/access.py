@@ -40,7 +40,7 @@ class Seat:
 
 
 def allow(allowed: frozenset[str], *, write: frozenset[str] | None = None, upload: bool = False) -> Callable[..., Any]:
-    """Let these roles in; `write` narrows who may use an unsafe method. `upload`: the view reads the body itself."""
+    """Let these roles in; `write` narrows who may use an unsafe method. `upload`: the body may be a form with files."""
     changing = allowed if write is None else write
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -48,8 +48,8 @@ def allow(allowed: frozenset[str], *, write: frozenset[str] | None = None, uploa
         def guarded(request: HttpRequest, *args: Any, tenant: str | None = None, **kwargs: Any) -> HttpResponse:
             if request.person is None:
                 return _not_signed_in(request)
-            if not upload:
-                _ = request.body  # a slow upload is waited for here, not inside the transaction
+            # A slow upload is waited for here, not inside the transaction; files go to the disk and not through `body`.
+            _ = request.FILES if upload and request.content_type == "multipart/form-data" else request.body
             found = seat(request.person, tenant, request.token)
             request.tenant, request.role, request.internal = found.tenant, found.role, found.internal
             safe = request.method in SAFE

@@ -63,8 +63,25 @@ def _checked(key: str | None) -> str:
     return key
 
 
+def _digest(request: HttpRequest) -> str:
+    """What makes two requests the same one. A form with files was read already: its fields and files are, in order."""
+    found = hashlib.sha256(f"{request.method} {request.path}\n".encode())
+    inner = request._request
+    if inner.content_type != "multipart/form-data":
+        found.update(inner.body)
+        return found.hexdigest()
+    found.update(json.dumps(sorted(inner.POST.lists())).encode())
+    for field, files in sorted(inner.FILES.lists()):
+        for file in files:
+            found.update(f"{field} {file.name} {file.size}\n".encode())
+            for chunk in file.chunks():
+                found.update(chunk)
+            file.seek(0)
+    return found.hexdigest()
+
+
 def _take(request: HttpRequest, key: str) -> IdempotencyKey:
-    asked = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request._request.body).hexdigest()
+    asked = _digest(request)
     mine = {"tenant": request.tenant, "actor": request.actor, "key": key}
     try:
         with transaction.atomic():

@@ -21,6 +21,7 @@ from django.db import (
     transaction,
 )
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
@@ -28,6 +29,7 @@ from django.utils.translation import gettext as _
 log = structlog.get_logger(__name__)
 
 UNIQUE_VIOLATION = "23505"
+MIB = 1024 * 1024
 RETRIED = ("40001", "40P01")  # serialisation failure, deadlock: nothing was written, so asking once more is safe
 
 
@@ -41,6 +43,14 @@ class Refused(Exception):
         self.code, self.sentence, self.facts = code, sentence, facts
         if status is not None:
             self.status = status
+
+
+class UploadTooLarge(RequestDataTooBig):
+    """An upload that is refused before it is read."""
+
+    def __init__(self, size: int, most: int) -> None:
+        super().__init__(f"{size} bytes were sent, {most} are allowed")
+        self.size, self.most = size, most
 
 
 class Stale(Refused):
@@ -91,9 +101,15 @@ def problem(request: HttpRequest, error: BaseException) -> HttpResponse | None:
         return answer(request, 404, "not_found", _("There is nothing here, or it is not yours to see."))
     if isinstance(error, PermissionDenied):
         return answer(request, 403, "forbidden", _("Your role may not do this."))
+    if isinstance(error, UploadTooLarge):
+        sentence = _("You sent %(size)s MiB; a file may have %(most)s MiB.") % {
+            "size": -(-error.size // MIB),
+            "most": error.most // MIB,
+        }
+        return answer(request, 413, "file_too_large", sentence, size=error.size, most=error.most)
     if isinstance(error, RequestDataTooBig):
         return answer(request, 413, "too_large", _("The request is too large."))
-    if isinstance(error, SuspiciousOperation | BadRequest):
+    if isinstance(error, SuspiciousOperation | BadRequest | MultiPartParserError):
         return answer(request, 400, "bad_request", _("The request could not be read."))
     if isinstance(error, IntegrityError):
         return _broken_rule(request, error)
@@ -127,6 +143,11 @@ def _broken_rule(request: HttpRequest, error: IntegrityError) -> HttpResponse | 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """No address like this; Django's own page would not speak the API's language."""
     return answer(request, 404, "not_found", _("There is nothing at this address."))
+
+
+def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """What could not be read, or was too much to read, before any view was asked."""
+    return problem(request, exception) or answer(request, 400, "bad_request", _("The request could not be read."))
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import connection
 
+from tenants import files
 from tenants.models import Due, IdempotencyKey, Tenant
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -33,6 +34,7 @@ def tidy(held: due.Held) -> None:
 
 
 def begin() -> None:
+        files.sweep(tenant)
     """Make sure that what recurs is waited for; called at every ring, costs one index look-up once it has begun."""
     if Due.objects.filter(kind="heartbeat", ref=settings.INSTALLATION_ID).exists():
         return

@@ -1,4 +1,4 @@
-"""`manage.py verify`: whether every sealed line of every history is still what it was when it was sealed."""
+"""`manage.py verify`: whether every sealed line of every history is what it was, and every file's content is there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from tenants import files
 from tenants.history import seals
 from tenants.history.models import Seal
-from tenants.models import Tenant
+from tenants.models import Attachment, Tenant
 from tenants.wall.acting import acting_for
 
 
 class Command(BaseCommand):
-    help = "Check the seals of all histories; ends with 1 and names every seal that its entries no longer fit."
+    help = "Check the seals of all histories and the files; ends with 1 and names what no longer fits or is missing."
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("--tenant", metavar="SLUG", help="only this one")
@@ -25,10 +26,17 @@ class Command(BaseCommand):
         if tenant and not tenants:
             raise CommandError(f"There is no tenant {tenant}.")
         broken = [each for one in tenants for each in self._verify(one)]
+        lost = [(one, each) for one in tenants for each in self._lost(one)]
         for each in broken:
             self.stdout.write(f"BROKEN: seal {each.seal} of {each.tenant} {each.reason}")
-        if broken:
+        for one, file in lost:
+            self.stdout.write(f"LOST: the content of '{file.name}' of {one.slug}, to be restored as {file.stored_as}")
+        if broken or lost:
             sys.exit(1)
+
+    def _lost(self, tenant: Tenant) -> list[Attachment]:
+        with acting_for(tenant, staff=True):
+            return files.lost(tenant)
 
     def _verify(self, tenant: Tenant) -> list[seals.Broken]:
         with acting_for(tenant, staff=True):

@@ -1,0 +1,14 @@
+"""List a tenant's files newest first without sorting them."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("tenants", "0001_initial")]
+
+    operations = [
+        migrations.AddIndex(
+            model_name="attachment",
+            index=models.Index(fields=["tenant", "-created_at", "-id"], name="attachment_newest"),
+        ),
+    ]
