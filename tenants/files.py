@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 LONGEST_NAME = 200
 FOLDER = "attachments"
-STORING = 7_002  # advisory locks: who attaches shares a tenant's, who sweeps has it alone
+STORING = 7_003  # advisory locks: who attaches shares a tenant's, who sweeps has it alone
 
 
 # --- what files are about: each layer says so of its own nouns

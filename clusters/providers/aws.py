@@ -178,10 +178,7 @@ def forget(account: Account) -> None:
 
 def environment(account: Account) -> dict[str, str]:
     """What a program needs in its environment to act as the participant's role."""
-    try:
-        credentials = _cloud.credentials(account)
-    except FAILURES as error:
-        raise translated(error, changes=False) from error
+    credentials = _let_in(account)
     ours = ("AWS_ENDPOINT_URL", "AWS_CA_BUNDLE", "HTTPS_PROXY", "NO_PROXY")
     return {name: os.environ[name] for name in ours if os.environ.get(name)} | {
         "AWS_ACCESS_KEY_ID": credentials.key,
@@ -197,11 +194,23 @@ def model(service: str) -> Any:
     return _cloud.session().get_service_model(service)
 
 
-def _call(account: Account, service: str, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _let_in(account: Account) -> Credentials:
+    """The role's credentials. Who is not let in is told who can change that; AWS only says what was not allowed."""
     try:
-        credentials = _cloud.credentials(account)
+        return _cloud.credentials(account)
     except FAILURES as error:
-        raise translated(error, changes=False) from error
+        told = translated(error, changes=False)
+        if told.kind != "denied":
+            raise told from error
+        sentence = (
+            f"Account {account.account_id} does not let Cohort in. Its owner has to create the role {account.role_arn}, "
+            f"or to let Cohort assume it with the external id that was made for this account. AWS says: {told.message}"
+        )
+        raise ProviderError("denied", sentence, code=told.code) from error
+
+
+def _call(account: Account, service: str, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    credentials = _let_in(account)
     client = _cloud.client(service, account.region, credentials)
     method = getattr(client, botocore.xform_name(operation))
     try:
