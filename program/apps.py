@@ -86,7 +86,8 @@ class ProgramConfig(AppConfig):
 
     def ready(self) -> None:
         import program.demo.live_jobs
-        import program.publishing  # noqa: F401  registers who makes the minutes
+        import program.publishing
+        import program.reminding  # noqa: F401  register who makes the minutes, and who reminds owners before a review
 
         refuse_another_driver()
         refuse_the_demo_in_production()

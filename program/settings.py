@@ -160,6 +160,16 @@ TEMPLATES = [
     }
 ]
 
+TEMPLATES.append(
+    # Mail is plain text: escaped for HTML, an apostrophe would be read as it is written there.
+    {
+        "NAME": "mail",
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {"autoescape": False, "builtins": ["django.templatetags.i18n"]},
+    }
+)
+
 # --- people
 AUTH_USER_MODEL = "tenants.Person"
 # Addresses are unique without regard to case, by an index on lower(email) that this check does not see.
@@ -218,6 +228,11 @@ FORMAT_MODULE_PATH = ["program.formats"]
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env("STATIC_ROOT", str(BASE_DIR / "static-collected")))
 MEDIA_ROOT = VAR / "files"
+FILE_UPLOAD_HANDLERS = [
+    "tenants.web.uploads.SmallEnough",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
 STORAGES = {
     "default": {"BACKEND": "tenants.storage.WholeFiles"},
     "staticfiles": {
@@ -228,11 +243,6 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 
-FILE_UPLOAD_HANDLERS = [
-    "tenants.web.uploads.SmallEnough",
-    "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
-]
 # --- mail
 EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if DEBUG else 'smtp'}.EmailBackend"
 EMAIL_FILE_PATH = VAR / "mail"
@@ -275,7 +285,20 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
 
 # --- API
+# How often each person or token may ask one web process: "number/second, minute, hour or day".
+API_READS = env("API_READS", "1200/minute")
+API_WRITES = env("API_WRITES", "600/minute")
+# Each process for itself; what is not in it, is simply counted again.
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "throttles": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "throttles",
+        "OPTIONS": {"MAX_ENTRIES": 5_000},
+    },
+}
 REST_FRAMEWORK = {
+    "DEFAULT_THROTTLE_CLASSES": ["tenants.web.throttles.PerCaller"],
     "DEFAULT_SCHEMA_CLASS": "tenants.web.openapi.Described",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["tenants.web.bodies.StrictJSON"],
@@ -290,20 +313,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     # Enums stay in place: two nouns with a `state` would otherwise share or fight for a name.
     "POSTPROCESSING_HOOKS": [],
-# How often each person or token may ask one web process: "number/second, minute, hour or day".
-API_READS = env("API_READS", "1200/minute")
-API_WRITES = env("API_WRITES", "600/minute")
-# Each process for itself; what is not in it, is simply counted again.
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    "throttles": {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        "LOCATION": "throttles",
-        "OPTIONS": {"MAX_ENTRIES": 5_000},
-    },
-}
     "APPEND_COMPONENTS": {
-    "DEFAULT_THROTTLE_CLASSES": ["tenants.web.throttles.PerCaller"],
         "securitySchemes": {
             "token": {"type": "http", "scheme": "bearer"},
             "session": {"type": "apiKey", "in": "cookie", "name": "sessionid"},

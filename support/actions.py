@@ -230,6 +230,7 @@ def plan_case(
     refuse_ended(case)
     at = moment(at)
     refuse_an_owner_from_elsewhere(owner, case.tenant, at)
+    given = {"given": True} if case.owner_id != owner.pk else {}
     write(case, owner=owner, next_step=next_step, next_step_due=due)
     timeline.record(
         states.CASE_PLANNED,
@@ -240,6 +241,7 @@ def plan_case(
         owner=str(owner.pk),
         next_step=next_step,
         due=due.isoformat(),
+        **given,
         **facts,
     )
     return case

@@ -8,13 +8,14 @@ class SupportConfig(AppConfig):
 
     def ready(self) -> None:
         import support.escalation
+        import support.telling
         import support.triage  # noqa: F401  registers the handler that opens cases
         from support.models import Case, CaseNote
         from support.queries import cases
         from tenants import files
         from tenants.queries import WRITTEN
-
         from tenants.wall import roles
+
         WRITTEN["case_note"] = CaseNote
         # Only a service engineer sees fewer cases than the scope holds, and with them fewer of their files.
         files.subject(

@@ -110,6 +110,11 @@ def _seat(membership: Membership, tenant: Tenant, by: str, at: datetime, **facts
     assign(person=membership.person, tenant=tenant, duty="service", by=by, starts_on=starts_on, at=at, **facts)
 
 
+def engineers_of(component: str) -> list[Person]:
+    """Who answers for a component now."""
+    return list(Person.objects.filter(pk__in=_serving().filter(team=component).values("person")) if component else [])
+
+
 def _serving() -> QuerySet[Membership]:
     return Membership.objects.filter(
         holding(),

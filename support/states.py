@@ -40,14 +40,23 @@ CASE_OPENED = kind("case.opened", _("{actor} opened the case {number}: {title}")
 CASE_REOPENED = kind("case.reopened", _("{actor} reopened the case {number}: {why}"), icon="lifebuoy")
 CASE_NOTED = kind("case.noted", _("{actor} wrote on the case {number}"), icon="message")
 CASE_TAKEN = kind("case.taken", _("{actor} took the case {number}"), icon="user-check")
-CASE_GIVEN = kind("case.given", _("{actor} gave the case {number} to somebody else"), icon="user-check")
+CASE_GIVEN = kind(
+    "case.given", _("{actor} gave the case {number} to somebody else"), icon="user-check", reacts=["case-mail"]
+)
 CASE_EVIDENCE = kind("case.evidence", _("The case {number} got more evidence: {what}"), icon="paperclip")
 CASE_FILE = kind("case.file", _("{actor} attached {name} to the case {number}"), icon="paperclip")
-CASE_PLANNED = kind("case.planned", _("{actor} set the next step of {number}: {next_step} (by {due})"), icon="calendar")
+CASE_PLANNED = kind(
+    "case.planned",
+    _("{actor} set the next step of {number}: {next_step} (by {due})"),
+    icon="calendar",
+    reacts=["case-mail"],
+)
 CASE_SEVERITY = kind(
     "case.severity", _("{actor} changed the severity of {number} from {was} to {to}: {why}"), icon="flag"
 )
-CASE_ESCALATED = kind("case.escalated", _("{actor} escalated {number} to {component}: {why}"), icon="arrow-up")
+CASE_ESCALATED = kind(
+    "case.escalated", _("{actor} escalated {number} to {component}: {why}"), icon="arrow-up", reacts=["case-mail"]
+)
 kind("case.triaged", _("{actor} triaged the case {number}"), icon="lifebuoy")
 kind("case.in_progress", _("The case {number} is being worked on"), icon="lifebuoy")
 kind("case.waiting_customer", _("{actor} asked the participant about the case {number}"), icon="message-question")

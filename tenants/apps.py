@@ -10,4 +10,5 @@ class TenantsConfig(AppConfig):
     def ready(self) -> None:
         import tenants.entries
         import tenants.history.seals
+        import tenants.mail
         import tenants.work.heartbeat  # noqa: F401

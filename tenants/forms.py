@@ -1,18 +1,20 @@
 """Forms of the tenants layer: filters of the history, notes, corrections, and the blocks of the tracking record."""
 
+from collections.abc import Mapping
 from datetime import datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
+from django.conf import settings
 from django.contrib.postgres.forms import SimpleArrayField
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants.models import FrameworkUse, SoftwareVersion, TrainingModel
+from tenants.models import Delivery, FrameworkUse, Person, SoftwareVersion, TrainingModel
 from tenants.web.templatetags.show import SEVERITIES
 
 ANY = ("", gettext_lazy("Any"))
@@ -205,3 +207,51 @@ class SoftwareForm(BlockForm):
     class Meta:
         model = SoftwareVersion
         fields = ["component", "software_version", "source"]
+
+
+class PreferencesForm(forms.Form):
+    """How a person reads the portal, and which mail they get: a tick for each kind."""
+
+    language = forms.ChoiceField(label=gettext_lazy("Language"), choices=settings.LANGUAGES)
+    timezone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        help_text=gettext_lazy("Days and times in mail, and the days of your filters, are those of this zone."),
+    )
+
+    def __init__(self, *args: Any, kinds: Mapping[str, Any], person: Person, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kinds = kinds
+        zones = sorted(zone for zone in available_timezones() if "/" in zone and not zone.startswith(("Etc/", "posix")))
+        self.fields["timezone"].choices = [(zone, zone) for zone in dict.fromkeys(["UTC", person.timezone, *zones])]
+        self.fields["language"].initial, self.fields["timezone"].initial = person.language, person.timezone
+        for word, kind in kinds.items():
+            self.fields[word] = forms.BooleanField(
+                label=kind.label, help_text=kind.help, required=False, initial=word not in person.mail_off
+            )
+
+    @property
+    def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
+        """As the page shows them."""
+        return [
+            (gettext_lazy("Reading"), [self["language"], self["timezone"]]),
+            (gettext_lazy("Mail that you get"), [self[word] for word in self.kinds]),
+        ]
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of the person, as chosen."""
+        told = self.cleaned_data
+        return {
+            "language": told["language"],
+            "timezone": told["timezone"],
+            "mail_off": sorted(word for word in self.kinds if not told[word]),
+        }
+
+
+class DeliveryFilters(forms.Form):
+    """What became of a message."""
+
+    outcome = forms.ChoiceField(
+        label=gettext_lazy("Outcome"),
+        required=False,
+        choices=[ANY, ("waiting", gettext_lazy("waiting")), *Delivery.Outcome.choices],
+    )

@@ -41,6 +41,7 @@ from tenants.history import seals, timeline
 from tenants.history.moves import move
 from tenants.models import (
     Assignment,
+    Delivery,
     FrameworkUse,
     IdempotencyKey,
     Membership,
@@ -295,6 +296,9 @@ def _history(made: Examples, participation: Participation, world: World) -> None
             by="engine",
             audience=audience,
         )
+    made.by_noun["deliveries"] = Delivery.objects.create(
+        tenant=made.tenant, person=lead, kind="case-given", about=made["cases"].pk, key="0", error="Mailbox full"
+    )
     plan_case(case=made["cases"], owner=lead, next_step="Read the log", due=date(2030, 1, 1), by=lead.actor)
     made.by_noun["cases"].refresh_from_db()
     made.by_noun["entries"] = timeline.record(

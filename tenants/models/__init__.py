@@ -1,7 +1,7 @@
 """Tables of the tenants layer, gathered for Django."""
 
 from tenants.history.models import Entry, Note, Seal
-from tenants.models.delivery import Attachment, IdempotencyKey
+from tenants.models.delivery import Attachment, Delivery, IdempotencyKey
 from tenants.models.people import ApiToken, Person
 from tenants.models.record import FrameworkUse, SoftwareVersion, TrainingModel
 from tenants.models.tenancy import (
@@ -23,6 +23,7 @@ __all__ = [
     "Assignment",
     "Attachment",
     "Cycle",
+    "Delivery",
     "Due",
     "Entry",
     "FrameworkUse",

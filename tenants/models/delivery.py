@@ -1,7 +1,8 @@
-"""Files that people attach and answers that an API client may ask for twice."""
+"""Files that people attach, messages to people, and answers that an API client may ask for twice."""
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from tenants.models.tenancy import Tenant, TenantManager, TenantOwned
 
@@ -25,6 +26,46 @@ class Attachment(TenantOwned):
         indexes = [
             models.Index(fields=["tenant", "subject", "subject_id"], name="attachment_subject"),
             models.Index(fields=["tenant", "-created_at", "-id"], name="attachment_newest"),
+        ]
+
+
+class Delivery(TenantOwned):
+    """One message to one person over one channel: what it is about and what became of it. Its text is made when it is sent."""
+
+    class Channel(models.TextChoices):
+        MAIL = "mail", _("mail")
+
+    class Outcome(models.TextChoices):
+        SENT = "sent", _("sent")
+        FAILED = "failed", _("could not be delivered")
+        SKIPPED = "skipped", _("no longer needed")
+
+    SUBJECT = "delivery"
+
+    person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="+")
+    channel = models.CharField(max_length=8, choices=Channel.choices, default=Channel.MAIL)
+    kind = models.CharField(max_length=24)  # who makes its text, and what a person may switch off
+    about = models.UUIDField(null=True)  # the case, for instance
+    key = models.CharField(max_length=80)  # what makes two messages the same one
+    tries = models.PositiveIntegerField(default=0)
+    last_tried_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True)
+    outcome = models.CharField(max_length=8, choices=Outcome.choices, blank=True)  # empty: it waits
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta(TenantOwned.Meta):
+        constraints = [
+            *TenantOwned.Meta.constraints,
+            models.UniqueConstraint(fields=["tenant", "person", "channel", "kind", "key"], name="one_delivery_each"),
+            models.CheckConstraint(
+                condition=models.Q(outcome="", ended_at=None)
+                | models.Q(outcome__in=["sent", "failed", "skipped"], ended_at__isnull=False),
+                name="delivery_ended_with_an_outcome",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["-created_at", "-id"], name="delivery_newest"),
+            models.Index(fields=["outcome", "-created_at", "-id"], name="delivery_outcome"),
         ]
 
 

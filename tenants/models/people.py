@@ -3,6 +3,7 @@
 import uuid
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower, Now
 from django.utils.translation import gettext_lazy as _
@@ -27,6 +28,7 @@ class Person(AbstractBaseUser):
     name = models.CharField(_("name"), max_length=120, blank=True)
     language = models.CharField(_("language"), max_length=8, default="en")
     timezone = models.CharField(_("time zone"), max_length=64, default="UTC")
+    mail_off = ArrayField(models.CharField(max_length=24), default=list, db_default=[], blank=True)
     is_active = models.BooleanField(default=True)
     joined_at = models.DateTimeField(db_default=Now())
 

@@ -212,6 +212,10 @@ def api_exception(error: Exception, context: dict[str, Any]) -> HttpResponse | N
         return answer(request, 422, "invalid", _sentence(fields), fields=fields)
     if isinstance(error, exceptions.ParseError):
         return answer(request, 400, "malformed", str(error.detail))
+    if isinstance(error, exceptions.Throttled):
+        seconds = math.ceil(error.wait or 1)
+        sentence = _("You asked too often. Ask again in %(seconds)s seconds.") % {"seconds": seconds}
+        return answer(request, 429, "throttled", sentence, retry_after=seconds)
     if isinstance(error, exceptions.APIException):
         return answer(request, error.status_code, str(error.default_code), str(error.detail))
     return problem(request, error)
@@ -223,7 +227,3 @@ def _sentence(fields: dict[str, Any]) -> str:
     if isinstance(first, dict):
         return f"{field}: {_sentence(first)}"
     return str(first) if field in ("_", "non_field_errors") else f"{field}: {first}"
-    if isinstance(error, exceptions.Throttled):
-        seconds = math.ceil(error.wait or 1)
-        sentence = _("You asked too often. Ask again in %(seconds)s seconds.") % {"seconds": seconds}
-        return answer(request, 429, "throttled", sentence, retry_after=seconds)

@@ -14,7 +14,7 @@ Nav = list[dict[str, Any]]
 SECTIONS = {
     "cluster": "clusters", "job": "jobs", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
-    "architecture": "catalogue",
+    "architecture": "catalogue", "deliveries": "status",
     "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",
     "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
     "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",

@@ -50,7 +50,9 @@ def test_every_cluster_waits_for_its_accounts_owner_and_says_so(tree: RunningTre
     wait_for("every cluster says that a person has to do something", all_say, 120)
     for row in portal.rows("clusters/"):
         account = CLUSTERS[row["name"]]["provider_account"]
-        assert row["needs_person"].startswith(f"Account {account} does not let Cohort in. Its owner has to create the role")
+        assert row["needs_person"].startswith(
+            f"Account {account} does not let Cohort in. Its owner has to create the role"
+        )
         assert f"arn:aws:iam::{account}:role/" in row["needs_person"]
     assert seen <= {"approved", "creating"} and portal.rows("nodes/") == []
     cloud = Cloud(tree)
