@@ -1,5 +1,6 @@
 """Forms of the tenants layer: filters of the history, notes, corrections, and the blocks of the tracking record."""
 
+import difflib
 from collections.abc import Mapping
 from datetime import datetime, time, timedelta
 from decimal import Decimal
@@ -213,21 +214,32 @@ class PreferencesForm(forms.Form):
     """How a person reads the portal, and which mail they get: a tick for each kind."""
 
     language = forms.ChoiceField(label=gettext_lazy("Language"), choices=settings.LANGUAGES)
-    timezone = forms.ChoiceField(
+    timezone = forms.CharField(
         label=gettext_lazy("Time zone"),
+        max_length=64,
         help_text=gettext_lazy("Days and times in mail, and the days of your filters, are those of this zone."),
+        widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off", "spellcheck": "false"}),
     )
+    zones = sorted(zone for zone in available_timezones() if "/" in zone and not zone.startswith("Etc/"))
 
     def __init__(self, *args: Any, kinds: Mapping[str, Any], person: Person, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.kinds = kinds
-        zones = sorted(zone for zone in available_timezones() if "/" in zone and not zone.startswith(("Etc/", "posix")))
-        self.fields["timezone"].choices = [(zone, zone) for zone in dict.fromkeys(["UTC", person.timezone, *zones])]
         self.fields["language"].initial, self.fields["timezone"].initial = person.language, person.timezone
         for word, kind in kinds.items():
             self.fields[word] = forms.BooleanField(
                 label=kind.label, help_text=kind.help, required=False, initial=word not in person.mail_off
             )
+
+    def clean_timezone(self) -> str:
+        asked: str = self.cleaned_data["timezone"]
+        if asked not in available_timezones():
+            close = difflib.get_close_matches(asked, self.zones, n=1)
+            hint = _("Did you mean '%(name)s'?") % {"name": close[0]} if close else _("Write it like Asia/Tokyo.")
+            raise forms.ValidationError(
+                _("There is no time zone '%(asked)s'. %(hint)s") % {"asked": asked, "hint": hint}
+            )
+        return asked
 
     @property
     def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
