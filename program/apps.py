@@ -88,6 +88,12 @@ class ProgramConfig(AppConfig):
         import program.demo.live_jobs
         import program.publishing
         import program.reminding  # noqa: F401  register who makes the minutes, and who reminds owners before a review
+        from program.models import OnboardingStep, Report
+        from tenants import files
+        from tenants.wall import roles
+
+        for proven_by_files in (OnboardingStep, Report):
+            files.subject(proven_by_files.SUBJECT, readers=roles.READ)
 
         refuse_another_driver()
         refuse_the_demo_in_production()

@@ -18,6 +18,7 @@ from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
 from program import queries
 from program.models import Minutes
+from program.waiting_words import in_words, told
 from support import queries as cases
 from support import states as case_states
 from tenants.entries import WORK_AGAIN
@@ -225,8 +226,8 @@ def status(request: HttpRequest) -> HttpResponse:
     context = {
         "beat": beat,
         "alive": beat is not None and now - beat < ALIVE_WITHIN,
-        "kinds": overview.waiting_by_kind(),
-        "stuck": overview.stuck(),
+        "kinds": told(overview.waiting_by_kind()),
+        "stuck": [{**row, "words": in_words(row["kind"])} for row in overview.stuck()],
         "lanes": list(Lane.objects.filter(cool_until__gt=now).order_by("name")),
         "accounts": accounts,
         "quiet_before": now - QUIET_AFTER,

@@ -12,7 +12,7 @@ from tenants.wall.row_security import protect
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tenants", "0002_attachment_newest")]
+    dependencies = [("tenants", "0003_attachment_newest")]
 
     operations = [
         migrations.AddField(
