@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('support', '0004_article_texts'),
+        ('support', '0003_articles'),
     ]
 
     operations = [
