@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ TAGS = {
     "cohort:resource": "cluster-1",
     "cohort:incarnation": "1",
 }
+FAILS_TOO = "error_after_success"
 _numbers = itertools.count(200_000_000_001)
 
 
@@ -40,6 +42,8 @@ class Kind:
     architecture: str = "hyperpod-slurm"
     worker: str = "m5.8xlarge"
     own_tries: int = 1  # of the program behind it, at one call, before it gives up
+    first_call: str = ""  # of a creation, when it is another than the one that creates
+    runs_programs: bool = False  # for most of a minute: what is made is made once for several statements
 
 
 KINDS = {
@@ -78,6 +82,8 @@ KINDS = {
         architecture="parallelcluster-p5",
         worker="m5.4xlarge",
         own_tries=10,
+        first_call="DescribeStacks",
+        runs_programs=True,
     ),
 }
 
@@ -105,8 +111,18 @@ class Bench:
     def adapter(self) -> Provider:
         return adapter(self.kind.kind)
 
+    def make_site(self) -> None:
+        """What a cluster needs first, once."""
+        if self.kind.role != "base" and not self.outputs:
+            site = dataclasses.replace(
+                self, kind=dataclasses.replace(KINDS["stack"], architecture=self.kind.architecture)
+            )
+            site.create()
+            self.outputs["base"] = dict(site.until("ready").outputs)
+
     def part(self, role: str = "", token: str = "create-1", tags: dict[str, str] = TAGS, **changes: Any) -> Part:
         role = role or self.kind.role
+        self.make_site()
         wish = configuration(self.kind, **changes)
         spec = next(each for each in parts(wish.made_of(), wish) if each.role == role)
         body = spec.body(Wiring(self.account.account_id, self.account.role_arn, self.names, self.outputs))
@@ -116,11 +132,14 @@ class Bench:
         return self.adapter.create(self.account, part or self.part())
 
     def look(self, part: Part | None = None) -> Seen:
-        # A look and a deletion know a part by name and tags alone.
-        return self.adapter.look(self.account, dataclasses.replace(part or self.part(), body={}))
+        return self.adapter.look(self.account, part or self.known())
 
     def delete(self) -> None:
-        self.adapter.delete(self.account, dataclasses.replace(self.part(token="delete-1"), body={}))
+        self.adapter.delete(self.account, self.known(token="delete-1"))
+
+    def known(self, token: str = "create-1", tags: dict[str, str] = TAGS) -> Part:
+        """A look and a deletion know a part by name and tags alone."""
+        return Part(self.kind.kind, self.names[self.kind.role], token, tags, {})
 
     def until(self, phase: str, minutes: float = 120) -> Seen:
         for _ in range(int(minutes / 4)):
@@ -141,7 +160,7 @@ class Bench:
             service=self.kind.service,
             operation=operation,
             account=self.account.account_id,
-            times=times * (self.kind.own_tries if operation == self.kind.creates and fault != "expired_token" else 1),
+            times=times * (self.kind.own_tries if operation == self.kind.creates else 1),
         )
 
 
@@ -152,36 +171,100 @@ NEEDS = {"parallelcluster": [pytest.mark.pcluster]}  # a part of the suite that 
 def bench(
     request: pytest.FixtureRequest,
     cloud: Sandbox,
-    shared: dict[str, Bench],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Bench:
     kind, number = KINDS[request.param], str(next(_numbers))
     monkeypatch.setenv("PCLUSTER_LOCK", str(tmp_path / "lock"))
     names = {"base": f"cohort-{number}-base", "cluster": f"cohort-{number}"}
-    bench = Bench(cloud, let_in(cloud, number, REGION), kind, names, {})
-    if kind.role == "cluster" and not (kind.kind == "parallelcluster" and "made" in request.fixturenames and shared):
-        site = dataclasses.replace(bench, kind=dataclasses.replace(KINDS["stack"], architecture=kind.architecture))
-        site.create()
-        bench.outputs["base"] = dict(site.until("ready").outputs)
-    return bench
+    return Bench(cloud, let_in(cloud, number, REGION), kind, names, {})
 
 
 @pytest.fixture(scope="module")
-def shared() -> dict[str, Bench]:
+def shared() -> dict[str, Any]:
     return {}
 
 
+def once(shared: dict[str, Any], bench: Bench, make: Callable[[Bench], Any]) -> Any:
+    """Made anew for every statement; where that runs programs, once for all of them."""
+    if not bench.kind.runs_programs:
+        return make(bench)
+    name = str(make.keywords) if isinstance(make, partial) else make.__name__
+    if name not in shared:
+        shared[name] = make(bench)
+    return shared[name]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A creation: what it told, the look right after it, and what came of an update while it was in motion."""
+
+    bench: Bench
+    told: str
+    first: Seen
+    early: ProviderError
+
+
+def begin(bench: Bench) -> Begun:
+    if bench.kind.runs_programs:
+        # Its credentials are over at the first call of all: what has to hold then is stated below.
+        bench.look()
+        bench.cloud.fault("expired_token", operation=bench.kind.first_call, account=bench.account.account_id)
+    with bench.cloud.slowly():
+        told = bench.create()
+        first = bench.look()
+        change = bench.part(token="update-1", **bench.kind.changed)
+        early = raised(lambda: bench.adapter.update(bench.account, change))
+    return Begun(bench, told, first, early)
+
+
 @pytest.fixture
-def made(bench: Bench, shared: dict[str, Bench]) -> Bench:
-    """Something that was made, to look at. What takes a program most of a minute is made once for all statements."""
-    if bench.kind.kind != "parallelcluster":
-        bench.create()
-        return bench
-    if "made" not in shared:
-        bench.create()
-        shared["made"] = bench
-    return dataclasses.replace(shared["made"], cloud=bench.cloud)
+def begun(bench: Bench, shared: dict[str, Any]) -> Begun:
+    """Something whose creation was asked for a moment or some statements ago."""
+    return once(shared, bench, begin)
+
+
+@pytest.fixture
+def made(begun: Begun) -> Bench:
+    """Something that was made, to look at."""
+    return begun.bench
+
+
+def lose(bench: Bench, fault: str) -> tuple[Bench, Seen]:
+    """A creation whose answer is lost. Where each is dear, the one that ends in an error will not succeed either."""
+    bench.make_site()
+    bench.fault(fault, bench.kind.creates, times=2)
+    if bench.kind.runs_programs and fault == FAILS_TOO:
+        bench.fault(bench.kind.fails, bench.kind.creates)
+    with bench.cloud.slowly():
+        try:
+            bench.create()
+        except ProviderError as error:
+            assert error.kind == "unclear"
+        seen = bench.look()
+    bench.cloud.heal()
+    return bench, seen
+
+
+@pytest.fixture
+def failed(bench: Bench, shared: dict[str, Any]) -> Bench:
+    """Something whose creation does not go well."""
+    if bench.kind.runs_programs:
+        return once(shared, bench, partial(lose, fault=FAILS_TOO))[0]
+    bench.make_site()
+    bench.fault(bench.kind.fails, bench.kind.creates)
+    bench.create()
+    return bench
+
+
+@pytest.fixture
+def spare(bench: Bench, shared: dict[str, Any]) -> Bench:
+    """Something that nobody needs any more. ParallelCluster takes back its files when an answer is lost, so its stack
+    would fail."""
+    if bench.kind.runs_programs:
+        return once(shared, bench, partial(lose, fault="timeout_after_success"))[0]
+    bench.create()
+    return bench
 
 
 def raised(call: Callable[[], object]) -> ProviderError:
@@ -195,70 +278,76 @@ def test_what_nobody_made_is_absent(bench):
     assert (seen.phase, seen.nodes, seen.outputs) == ("absent", (), {})
 
 
-def test_a_creation_is_busy_and_then_ready_with_its_identity_and_its_outputs(bench):
-    told = bench.create()
-    first = bench.look()
+def test_a_creation_is_busy_and_then_ready_with_its_identity_and_its_outputs(begun):
+    bench, first = begun.bench, begun.first
     assert first.phase == "busy" and first.status
     ready = bench.until("ready")
-    assert ready.external_id == first.external_id == told
+    assert ready.external_id == first.external_id == begun.told
     assert ready.outputs
     assert ready.ours
     assert bench.made() == 1
 
 
-def test_to_create_twice_is_to_create_once(bench):
-    told = bench.create()
+def test_an_update_while_it_is_being_made_is_refused_for_now_and_not_lost(begun):
+    assert begun.early.kind in ("throttled", "unclear")
+    assert begun.bench.until("ready").ours
+
+
+def test_to_create_twice_is_to_create_once(begun):
+    bench = begun.bench
     try:
         again = bench.create()
     except ProviderError as error:
         assert error.kind == "unclear"
     else:
-        assert again == told
-    assert bench.look().external_id == told
+        assert again == begun.told
+    assert bench.look().external_id == begun.told
     assert bench.made() == 1
 
 
-def test_another_creation_of_that_name_is_for_a_look_to_decide(bench):
-    bench.create()
-    assert raised(lambda: bench.create(bench.part(token="another"))).kind == "unclear"
-    assert bench.made() == 1
+def test_another_creation_of_that_name_is_for_a_look_to_decide(made):
+    assert raised(lambda: made.create(made.part(token="another"))).kind == "unclear"
+    assert made.made() == 1
 
 
 def test_what_carries_the_tags_of_another_is_not_ours(made):
     assert made.look().ours
     for tags in (TAGS | {"cohort:incarnation": "2"}, TAGS | {"cohort:tenant": "umi"}, {}):
-        assert not made.look(made.part(tags=tags)).ours
+        assert not made.look(made.known(tags=tags)).ours
 
 
-@pytest.mark.parametrize("fault", ["timeout_after_success", "error_after_success"])
-def test_a_creation_whose_answer_is_lost_is_unclear_and_found_by_looking(bench, fault):
-    bench.fault(fault, bench.kind.creates, times=2)
-    with bench.cloud.slowly():
-        try:
-            bench.create()
-        except ProviderError as error:
-            assert error.kind == "unclear"
-        seen = bench.look()
+@pytest.mark.parametrize("fault", ["timeout_after_success", FAILS_TOO])
+def test_a_creation_whose_answer_is_lost_is_unclear_and_found_by_looking(bench, shared, fault):
+    bench, seen = once(shared, bench, partial(lose, fault=fault))
     assert seen.phase == "busy" and seen.ours
     assert bench.made() == 1
 
 
 def test_a_throttled_creation_made_nothing(bench):
+    bench.make_site()
     bench.fault("throttling", bench.kind.creates, times=2)
     assert raised(bench.create).kind == "throttled"
     assert bench.look().phase == "absent"
     assert bench.made() == 0
 
 
-def test_credentials_that_expired_are_renewed_and_the_call_is_made(bench):
-    bench.look()
-    bench.fault("expired_token", bench.kind.creates)
-    bench.create()
-    assert bench.look().phase == "busy"
+def test_credentials_that_expired_are_renewed_and_the_call_is_made(bench, shared):
+    if bench.kind.runs_programs:
+        bench = once(shared, bench, begin).bench  # its credentials were over when it was made
+    else:
+        bench.make_site()
+        bench.look()
+        bench.fault("expired_token", bench.kind.creates)
+        bench.create()
+    # Whatever was refused for its token was asked once more, and only then.
+    refused = [call for call in bench.cloud.journal("", bench.account.account_id) if "Expired" in call["error"]]
+    assert len(refused) == 1
+    assert bench.look().phase in ("busy", "ready")
     assert bench.made() == 1
 
 
 def test_a_role_that_does_not_know_our_id_is_denied_and_nothing_is_asked(bench):
+    bench.make_site()
     stranger = dataclasses.replace(bench, account=dataclasses.replace(bench.account, external_id="somebody-elses"))
     for act in (stranger.look, stranger.create, stranger.delete):
         error = raised(act)
@@ -292,81 +381,82 @@ def test_a_look_never_writes(made):
     assert [call["operation"] for call in calls[before:] if call["operation"] != "AssumeRole"] == []
 
 
-def test_an_update_while_it_is_being_made_is_refused_for_now_and_not_lost(bench):
-    with bench.cloud.slowly():
-        bench.create()
-        error = raised(lambda: bench.adapter.update(bench.account, bench.part(token="update-1", **bench.kind.changed)))
-    assert error.kind in ("throttled", "unclear")
-    assert bench.until("ready").ours
+def test_an_update_that_is_already_so_is_no_error(made):
+    made.until("ready")
+    made.adapter.update(made.account, made.part(token="update-1"))
+    assert made.until("ready").ours
 
 
-def test_an_update_changes_what_was_wished_and_nothing_is_made_anew(bench):
-    bench.create()
-    before = bench.until("ready")
-    with bench.cloud.slowly():
-        bench.adapter.update(bench.account, bench.part(token="update-1", **bench.kind.changed))
-        assert bench.look().phase == "busy"
-    after = bench.until("ready")
+def test_an_update_changes_what_was_wished_and_nothing_is_made_anew(made):
+    before = made.until("ready")
+    with made.cloud.slowly():
+        made.adapter.update(made.account, made.part(token="update-2", **made.kind.changed))
+        assert made.look().phase == "busy"
+    after = made.until("ready")
     for _ in range(5):  # what the cluster's own daemon brings comes after the update
-        if bench.kind.shows(before) != bench.kind.shows(after):
+        if made.kind.shows(before) != made.kind.shows(after):
             break
-        bench.cloud.later(4)
-        after = bench.look()
-    assert bench.kind.shows(before) != bench.kind.shows(after)
+        made.cloud.later(4)
+        after = made.look()
+    assert made.kind.shows(before) != made.kind.shows(after)
     assert after.external_id == before.external_id
-    assert bench.made() == 1
+    assert made.made() == 1
 
 
-def test_an_update_that_is_already_so_is_no_error(bench):
-    bench.create()
-    bench.until("ready")
-    bench.adapter.update(bench.account, bench.part(token="update-1"))
-    assert bench.until("ready").ours
+def test_a_fleet_stops_and_starts_where_there_is_one(made):
+    if not made.until("ready").fleet:
+        assert made.kind.kind != "parallelcluster" and not hasattr(made.adapter, "move_fleet")
+        return
+    running = len(made.look().nodes)
+    for verb, word, nodes in (("stop", "STOPPED", 1), ("start", "RUNNING", running)):
+        made.adapter.move_fleet(made.account, made.known(), verb)
+        for _ in range(10):
+            made.cloud.later(4)
+            seen = made.look()
+            if seen.fleet == word and len(seen.nodes) == nodes:
+                break
+        assert (seen.fleet, len(seen.nodes), seen.phase) == (word, nodes, "ready")
+    assert made.made() == 1
 
 
-def test_a_creation_that_fails_says_why_in_the_providers_words(bench):
-    bench.fault(bench.kind.fails, bench.kind.creates)
-    bench.create()
-    seen = bench.until("failed")
-    assert bench.kind.why in seen.reason
+def test_a_creation_that_fails_says_why_in_the_providers_words(failed):
+    seen = failed.until("failed")
+    assert failed.kind.why in seen.reason
     assert seen.ours
 
 
-def test_what_failed_can_be_deleted(bench):
-    bench.fault(bench.kind.fails, bench.kind.creates)
-    bench.create()
-    bench.until("failed")
-    bench.delete()
-    assert bench.until("absent").phase == "absent"
+def test_what_failed_can_be_deleted(failed):
+    failed.until("failed")
+    failed.delete()
+    assert failed.until("absent").phase == "absent"
 
 
-def test_a_deletion_is_deleting_and_then_absent_and_may_be_repeated(bench):
-    bench.create()
-    bench.until("ready")
-    bench.delete()
-    assert bench.look().phase == "deleting"
-    try:
-        bench.delete()
-    except ProviderError as error:
-        assert error.kind == "throttled"
-    bench.until("absent")
-    bench.delete()
-    assert bench.look().phase == "absent"
-    assert len(bench.cloud.journal(bench.kind.deletes, bench.account.account_id, effective=True)) == 1
-
-
-def test_what_vanished_is_absent(bench):
-    bench.create()
-    bench.until("ready")
-    name = bench.names[bench.kind.role]
-    bench.cloud.fault("vanished", service=bench.kind.service, account=bench.account.account_id, match=name)
-    assert bench.look().phase == "absent"
+def test_what_vanished_is_absent(spare):
+    assert spare.look().phase != "absent"
+    name = spare.names[spare.kind.role]
+    spare.cloud.fault("vanished", service=spare.kind.service, account=spare.account.account_id, match=name)
+    assert spare.look().phase == "absent"
 
 
 def test_two_accounts_may_use_one_name_and_do_not_see_each_other(made):
     number = str(next(_numbers))
     other = dataclasses.replace(made, account=let_in(made.cloud, number, REGION))
     assert other.look().phase == "absent"
+
+
+def test_a_deletion_is_deleting_and_then_absent_and_may_be_repeated(made):
+    # The last statement about what is shared: nothing of it is left.
+    made.until("ready")
+    made.delete()
+    assert made.look().phase == "deleting"
+    try:
+        made.delete()
+    except ProviderError as error:
+        assert error.kind == "throttled"
+    made.until("absent")
+    made.delete()
+    assert made.look().phase == "absent"
+    assert len(made.cloud.journal(made.kind.deletes, made.account.account_id, effective=True)) == 1
 
 
 @pytest.mark.parametrize("bench", ["stack"], indirect=True)  # HyperPod's own come with Kubernetes only: below
@@ -377,7 +467,7 @@ def test_events_keep_their_keys_and_are_told_once(bench):
     assert events and len({event.key for event in events}) == len(events)
     assert [event.at for event in events] == sorted(event.at for event in events)
     assert [event.key for event in bench.look().events] == [event.key for event in events]
-    known = dataclasses.replace(bench.part(), body={"seen": events[-3].key})
+    known = dataclasses.replace(bench.known(), body={"seen": events[-3].key})
     assert [event.key for event in bench.adapter.look(bench.account, known).events] == [
         event.key for event in events[-2:]
     ]
