@@ -160,6 +160,7 @@ def _compose(row: Delivery, place: Seat) -> mail.Message | None:
 
 REMINDER = mail.kind(
     "review-reminder",
+    name=_("Reminder before the weekly review"),
     label=_("Reminder before the weekly review"),
     help=_("A day before the cut-off, when something you own lacks a next step, has passed its date, or was silent."),
     compose=_compose,

@@ -51,12 +51,14 @@ def _about(row: Delivery, case: Case, template: str) -> mail.Message:
 
 GIVEN = mail.kind(
     "case-given",
+    name=_("Case given"),
     label=_("A case is given to you"),
     help=_("When somebody else makes you the owner of a case."),
     compose=_given,
 )
 ESCALATED = mail.kind(
     "case-escalated",
+    name=_("Case escalated"),
     label=_("A case is escalated to your team"),
     help=_("When a case is escalated to the service team that you belong to."),
     compose=_escalated,

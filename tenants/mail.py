@@ -50,7 +50,8 @@ class Message:
 class Kind:
     """A kind of mail. `compose` makes one within the scope of its recipient's seat; None: there is nothing to say now."""
 
-    label: Any
+    name: Any  # for staff, in the list of what was sent
+    label: Any  # for whoever gets it
     help: Any
     compose: Callable[[Delivery, Seat], Message | None]
 
@@ -58,9 +59,9 @@ class Kind:
 KINDS: dict[str, Kind] = {}
 
 
-def kind(word: str, *, label: Any, help: Any, compose: Callable[[Delivery, Seat], Message | None]) -> str:
+def kind(word: str, *, name: Any, label: Any, help: Any, compose: Callable[[Delivery, Seat], Message | None]) -> str:
     """Declare a kind of mail, which a person may switch off."""
-    KINDS[word] = Kind(label, help, compose)
+    KINDS[word] = Kind(name, label, help, compose)
     return word
 
 

@@ -57,7 +57,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 
 
 def _label(kind: str) -> str:
-    return str(mail.KINDS[kind].label) if kind in mail.KINDS else kind
+    return str(mail.KINDS[kind].name) if kind in mail.KINDS else kind
 
 
 @allow(roles.APPROVE)
