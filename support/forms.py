@@ -86,9 +86,7 @@ class FileForm(forms.Form):
             "max_length": _("The file's name has %(length)d characters; %(max)d are allowed."),
         },
     )
-    audience = forms.ChoiceField(
-        label=_("Who may read it"), choices=CaseNote.AUDIENCES, initial="shared", widget=forms.RadioSelect
-    )
+    audience = forms.ChoiceField(label=_("Who may read it"), choices=CaseNote.AUDIENCES, widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, internal: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
