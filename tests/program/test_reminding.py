@@ -177,3 +177,17 @@ def test_the_looking_begins_also_where_the_portal_ran_before_it_existed(db: Any)
     heartbeat.begin()
     assert Due.objects.filter(kind="remind").count() == 1
     assert mail.KINDS["review-reminder"]
+
+
+@pytest.mark.django_db
+def test_a_reminder_that_could_not_go_out_before_the_cutoff_does_not_go_out_at_all(world: World) -> None:
+    lead = world.person("lead_architect")
+    opened(world, lead)
+    with acting_for(world.office, staff=True):
+        yesterday = datetime.now(UTC) - DAY
+        key = f"{world.cycle.pk} {yesterday.isoformat()}"
+        assert mail.tell(person=lead, tenant=world.office, kind="review-reminder", key=key)
+    held = due.claim(["deliver"])
+    assert held is not None
+    loop.HANDLERS["deliver"][1](held)
+    assert outbox.outbox == []
