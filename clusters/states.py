@@ -148,6 +148,11 @@ for _state, _words in {
 
 JOB_WISHED = kind("job.requested", _("{actor} launched the job {name} on {nodes} nodes"), icon="player-play")
 JOB_CANCEL = kind("job.cancel_wished", _("{actor} asked to cancel the job {name}: {why}"), icon="player-stop")
+JOB_NOT_SUBMITTED = kind(
+    "job.not_submitted",
+    _("The job {name} on {cluster_name} is not submitted: Cohort has no launcher for {orchestrator} yet"),
+    icon="ban",
+)
 kind("job.submitted", _("The job {name} was handed to the scheduler as {external_id}"), icon="player-play")
 kind("job.queued", _("The job {name} is queued: {why}"), icon="player-pause")
 kind("job.starting", _("The job {name} is starting"), icon="player-play")

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from program import decisions, meeting_forms
 from program.models import ActionItem, Decision
 from support.forms import owners_of
+from support.models import Case
 from tenants.history.models import Entry
 from tenants.models import Tenant
 from tenants.queries import lines
@@ -56,6 +57,7 @@ def action_items(request: HttpRequest) -> HttpResponse:
         "today": today,
         "overdue": overdue,
         "often": often,
+        "office": _office(request),
     }
     return render(request, "program/action_items.html", context)
 
@@ -136,7 +138,13 @@ def all_decisions(request: HttpRequest) -> HttpResponse:
         Decision.objects.filter(supersedes__in=[row.pk for row in page.rows]).values_list("supersedes_id", "number")
     )
     told = [{"row": row, "superseded_by": newer.get(row.pk)} for row in page.rows]
-    return render(request, "program/decisions.html", {"rows": told, "older": page.next, "query": query})
+    context = {"rows": told, "older": page.next, "query": query, "office": _office(request)}
+    return render(request, "program/decisions.html", context)
+
+
+def _office(request: HttpRequest) -> Tenant | None:
+    """Where one writes down what concerns everybody; a participant's own is written from its page or its case."""
+    return Tenant.objects.get(is_office=True) if request.role in roles.REVIEW else None
 
 
 @allow(roles.REVIEW)
@@ -167,18 +175,35 @@ def _concerned(request: HttpRequest, told: dict[str, Any]) -> Any:
 
 
 def _written(request: HttpRequest, kind: Any, act: Any, after: str, title: str) -> HttpResponse:
-    """A form of its own page, for what is written outside a meeting."""
+    """A form of its own page, for what is written outside a meeting; from a case, it is about that case."""
     owners = owners_of([request.tenant])[request.tenant.pk]
+    case = _case_named(request)
     form = kind(request.POST if request.method == "POST" else None, tenant=request.tenant, owners=owners)
     refused, status = None, 200
     if request.method == "POST":
         status = 422
         if form.is_valid():
             with acting_for(request.tenant, staff=True):
-                _result, refused = attempt(act, request=request, told=dict(form.cleaned_data))
+                told = dict(form.cleaned_data) | ({"case": case} if case else {})
+                _result, refused = attempt(act, request=request, told=told)
             if refused is None:
                 messages.success(request, _("Kept."))
                 return see_other(reverse(after))
             status = refused.status
-    context = {"form": form, "refused": refused, "title": title, "back": reverse(after)}
+    back = reverse("case", args=[request.tenant.slug, case.pk]) if case else reverse(after)
+    context = {"form": form, "refused": refused, "title": title, "back": back, "case": case}
     return render(request, "program/write_down.html", context, status=status)
+
+
+def _case_named(request: HttpRequest) -> Case | None:
+    """The case of this tenant that the address names. Raises Http404 for one that is not there."""
+    asked = request.GET.get("case", "")
+    if not asked:
+        return None
+    try:
+        found = Case.objects.filter(pk=UUID(asked)).first()
+    except ValueError:
+        found = None
+    if found is None:
+        raise Http404
+    return found

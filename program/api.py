@@ -73,7 +73,9 @@ class ItemShown(Shown):
     carried_over = serializers.BooleanField()
     late = serializers.BooleanField(help_text="Opened after the cut-off; counted in the next review.")
     accepted_as_block = serializers.BooleanField()
-    outcome = serializers.CharField(help_text="settled, block, follow_up, ended; empty while it is open.")
+    outcome = serializers.CharField(
+        help_text="settled, block, follow_up, ended, carried, resolved; empty while it is open."
+    )
     times_reason = serializers.CharField(help_text="Why it is on the agenda again.")
     owner = serializers.UUIDField(source="owner_id", allow_null=True)
     owner_name = serializers.CharField(source="owner.name", allow_null=True)

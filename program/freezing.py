@@ -122,7 +122,7 @@ def _beside(window: inputs.Window, events: list[Event], found: Figures, joined: 
     return {
         "inputs": inputs.inputs(window, found.open_cases, actions),
         "changes": changes(events, inputs.others(window), before, window.slugs.values(), window.cutoff),
-        "measures": measures(events, actions, before, window.since, window.cutoff),
+        "measures": measures(events, actions, before, window.since, window.cutoff, inputs.surveys(window)),
     }
 
 

@@ -4,17 +4,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 
 from clusters import architectures
-from clusters.models import Cluster, Job, Reservation
+from clusters.models import Cluster, Job, NodeInstance, Reservation
+from program import usage
 from program.changes import TOPICS, Told
 from program.figures import CaseThen, Event
 from program.measures import ActionThen, actions_at
 from program.models import ActionItem, Report, Review, Session
+from program.states import SESSION_SURVEYED, USED
 from tenants.entries import RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED
 from tenants.history import timeline
 from tenants.history.models import Entry
@@ -90,6 +93,16 @@ def actions(window: Window) -> list[ActionThen]:
         Event(pk, str(thing), slug, kind, at, recorded, facts)
         for pk, thing, slug, kind, at, recorded, facts in rows.values_list(*columns).iterator(chunk_size=CHUNK)
     )
+
+
+def surveys(window: Window) -> list[tuple[int, Decimal]]:
+    """Answers and mean of the sessions surveyed since the last review; of one that was corrected, what was said last."""
+    office = Entry.objects.filter(window.new(), kind=SESSION_SURVEYED).order_by("occurred_at", "recorded_at", "id")
+    said = {
+        subject: (int(facts["answers"]), Decimal(facts["satisfaction"]))
+        for subject, facts in office.values_list("subject_id", "facts")
+    }
+    return list(said.values())
 
 
 def inputs(window: Window, open_cases: Iterable[CaseThen], items: Iterable[ActionThen]) -> dict[str, Any]:
@@ -218,7 +231,7 @@ def _capacity(window: Window) -> dict[str, Any]:
 
 
 def _usage(window: Window) -> dict[str, Any]:
-    """How jobs ended, by cluster. Hours and checkpoints are listed from when they are measured."""
+    """How jobs ended, the hours of each cluster, what was reported before Cohort counted, and late checkpoints."""
     rows = Entry.objects.filter(window.new(), _not_ours(), tenant__in=list(window.slugs), kind__in=JOB_ENDS)
     counts: Counter[tuple[str, str, str]] = Counter()
     for tenant, cluster, kind in rows.values_list("tenant_id", "cluster", "kind").iterator(chunk_size=CHUNK):
@@ -228,9 +241,98 @@ def _usage(window: Window) -> dict[str, Any]:
             {"tenant": slug, "cluster": cluster, "ended": word, "count": n}
             for (slug, cluster, word), n in sorted(counts.items())
         ],
-        "hours": [],
-        "checkpoints_late": [],
+        "hours": _hours(window),
+        "reported": _reported(window),
+        "checkpoints_late": _late_checkpoints(window),
     }
+
+
+def _since(window: Window) -> Q:
+    """Of rows with an end: what was still so after the last cut-off."""
+    return Q() if window.since is None else Q(ends=None) | Q(ends__gt=window.since)
+
+
+def _hours(window: Window) -> list[dict[str, Any]]:
+    """Instance hours of each cluster's compute nodes in the window, and how many of them jobs ran in."""
+    seats = NodeInstance.objects.filter(
+        tenant__in=list(window.slugs), node__role="compute", sat_from__lt=window.cutoff
+    ).annotate(ends=F("sat_until"))
+    ran = Job.objects.filter(tenant__in=list(window.slugs), started_at__lt=window.cutoff).annotate(ends=F("ended_at"))
+    there = usage.hours(
+        (
+            usage.Spell(str(cluster), begins, ends)
+            for cluster, begins, ends in seats.filter(_since(window))
+            .values_list("node__cluster_id", "sat_from", "ends")
+            .iterator(chunk_size=CHUNK)
+        ),
+        window.since,
+        window.cutoff,
+    )
+    busy = usage.hours(
+        (
+            usage.Spell(str(cluster), begins, ends, nodes)
+            for cluster, begins, ends, nodes in ran.filter(_since(window))
+            .values_list("cluster_id", "started_at", "ends", "nodes")
+            .iterator(chunk_size=CHUNK)
+        ),
+        window.since,
+        window.cutoff,
+    )
+    known = Cluster.objects.filter(pk__in=[*there, *busy]).order_by("tenant__slug", "name")
+    return [
+        {
+            "tenant": window.slugs[tenant],
+            "cluster": str(pk),
+            "name": name,
+            "instance_hours": round(there.get(str(pk), 0.0), 1),
+            "busy_hours": round(busy.get(str(pk), 0.0), 1),
+        }
+        for tenant, pk, name in known.values_list("tenant_id", "pk", "name")
+    ][:MOST]
+
+
+def _reported(window: Window) -> list[dict[str, Any]]:
+    """Weeks whose use was reported and not counted here."""
+    rows = Entry.objects.filter(window.new(), tenant__in=list(window.slugs), kind=USED)
+    return [
+        {
+            "tenant": window.slugs[tenant],
+            "name": facts.get("cluster_name", ""),
+            "week": facts.get("week", ""),
+            "percent": facts.get("percent"),
+            "reserved_hours": facts.get("reserved"),
+        }
+        for tenant, facts in rows.order_by("occurred_at", "id").values_list("tenant_id", "facts")[:MOST]
+    ]
+
+
+def _late_checkpoints(window: Window) -> list[dict[str, Any]]:
+    """Training jobs that run at the cut-off and have saved nothing for longer than the limit."""
+    rows = Job.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=window.cutoff),
+        tenant__in=list(window.slugs),
+        purpose=Job.Purpose.TRAINING,
+        started_at__lt=window.cutoff - usage.CHECKPOINT_LIMIT,
+    )
+    columns = ("tenant_id", "pk", "name", "cluster__name", "started_at", "ended_at", "checkpoint_at", "checkpoint_step")
+    found = []
+    for tenant, pk, name, cluster, started, ended, saved, step in rows.order_by("started_at", "name").values_list(
+        *columns
+    ):
+        late = usage.checkpoint_late(started, ended, saved, window.cutoff)
+        if late is not None:
+            hours = round(late.total_seconds() / 3600, 1)
+            found.append(
+                {
+                    "tenant": window.slugs[tenant],
+                    "job": str(pk),
+                    "name": name,
+                    "cluster": cluster,
+                    "step": step,
+                    "hours": hours,
+                }
+            )
+    return found[:MOST]
 
 
 def _drift(window: Window) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from clusters.models import Cluster
+from clusters.models import CloudAccount, Cluster
+from clusters.request_forms import read_text
 from program.models import Launch, LaunchCluster, LaunchWave
 from program.review_forms import WallTime
 from tenants.models import Cycle
@@ -52,6 +53,36 @@ class AddForm(forms.Form):
             ),
         ]
         self.fields["wave"].choices = [(wave.number, str(wave.number)) for wave in waves if wave.state == "planned"]
+
+
+class WishForm(forms.Form):
+    """A cluster that nobody asked for yet: for whom, where, and its configuration as JSON or YAML."""
+
+    account = forms.ChoiceField(label=_("For whom, in which account"))
+    name = forms.CharField(label=_("Name of the cluster"), max_length=40)
+    wave = forms.TypedChoiceField(label=_("Wave"), coerce=int)
+    body = forms.CharField(
+        label=_("Configuration"),
+        max_length=100_000,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 18, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
+        help_text=_("JSON or YAML, as a request takes it. It begins with the newest request of this programme."),
+    )
+
+    def __init__(self, *args: Any, accounts: list[CloudAccount], waves: list[LaunchWave], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.accounts = {str(one.pk): one for one in accounts}
+        self.fields["account"].choices = [
+            ("", _("Choose an account")),
+            *((pk, f"{one.tenant.name}: {one.account_id} {one.name}".strip()) for pk, one in self.accounts.items()),
+        ]
+        self.fields["wave"].choices = [(wave.number, str(wave.number)) for wave in waves if wave.state == "planned"]
+
+    def clean_account(self) -> CloudAccount:
+        return self.accounts[self.cleaned_data["account"]]
+
+    def clean_body(self) -> Any:
+        return read_text(self.cleaned_data["body"])
 
 
 class VerdictForm(forms.Form):

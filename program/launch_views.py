@@ -1,5 +1,6 @@
 """The launch-day board for everybody, each with their own; and the office's pages that plan, start and stop a launch."""
 
+import json
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
@@ -15,12 +16,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from clusters.models import Cluster
+from clusters.models import CloudAccount, Cluster, Revision
 from program import board, launching
 from program.charts import Chart, over_time
-from program.launch_forms import AddForm, LaunchForm, StopForm, VerdictForm
+from program.launch_forms import AddForm, LaunchForm, StopForm, VerdictForm, WishForm
 from program.models import Launch, LaunchCluster, LaunchWave
-from tenants.models import Cycle, Tenant
+from tenants.models import Cycle, Participation, Tenant
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.wall.acting import acting_for, reading_everyone
@@ -200,6 +201,44 @@ def _after(request: HttpRequest, row: Launch, act: Callable[..., Any], done: str
         return _shown(request, _found(row.pk), refused=refused, status=refused.status)
     messages.success(request, done)
     return see_other(reverse("launch", args=[request.tenant.slug, row.pk]))
+
+
+@allow(roles.REVIEW)
+@require_http_methods(["GET", "POST"])
+def wish(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Put a cluster into a wave that nobody asked for yet; the start of the wave asks for it."""
+    _at_the_office(request)
+    row = _found(pk)
+    with reading_everyone():
+        waves = list(LaunchWave.objects.filter(launch=row).order_by("number"))
+        taking_part = Participation.objects.filter(cycle=row.cycle).exclude(state__in=("withdrawn", "closed"))
+        parts = {one.tenant_id: one for one in taking_part.select_related("tenant")}
+        accounts = list(
+            CloudAccount.objects.filter(tenant__in=list(parts))
+            .select_related("tenant")
+            .order_by("tenant__name", "account_id")
+        )
+        newest = Revision.objects.order_by("-created_at").values_list("body", flat=True).first()
+    initial = {"body": json.dumps(newest, indent=2, ensure_ascii=False) if newest else ""}
+    form = WishForm(request.POST if request.method == "POST" else None, initial=initial, accounts=accounts, waves=waves)
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            told = form.cleaned_data
+            participation = parts[told["account"].tenant_id]
+            _made, refused = attempt(
+                launching.add_wish, launch=row, participation=participation, by=request.actor, **told
+            )
+            if refused is None:
+                messages.success(request, _("%(name)s is part of the launch.") % {"name": told["name"]})
+                return see_other(reverse("launch", args=[request.tenant.slug, row.pk]))
+            status = refused.status
+            if refused.facts.get("field") in form.fields:
+                form.add_error(refused.facts["field"], refused.sentence)
+                refused = None
+    context = {"form": form, "row": row, "refused": refused}
+    return render(request, "program/launch_wish.html", context, status=status)
 
 
 @allow(roles.REVIEW)

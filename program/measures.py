@@ -64,6 +64,7 @@ def measures(
     counted_before: Callable[[Event], bool],
     since: datetime | None,
     cutoff: datetime,
+    surveys: Iterable[tuple[int, Decimal]] = (),
 ) -> dict[str, Any]:
     """The measures of one window; shares come as two counts, so that windows can be added up."""
     histories: dict[str, list[Event]] = {}
@@ -72,6 +73,7 @@ def measures(
     due = within = 0
     to_resolve: list[float] = []
     to_mitigate: list[float] = []
+    ended: dict[str, bool] = {}
     lost: dict[str, Decimal] = {}
     for history in histories.values():
         ordered = sorted(history, key=lambda event: (event.at, event.id))
@@ -85,6 +87,8 @@ def measures(
                 continue
             hours = (event.at - then.start).total_seconds() / 3600
             (to_resolve if event.kind == "case.resolved" else to_mitigate).append(hours)
+            if event.kind == "case.resolved":
+                ended[event.case] = has_article(ordered)
             if event.kind == "case.resolved" and then.lost_hours:
                 lost[then.cause] = lost.get(then.cause, Decimal(0)) + Decimal(then.lost_hours)
     return {
@@ -93,7 +97,28 @@ def measures(
         "mitigate_hours": spread(to_mitigate),
         "lost_hours": {cause: f"{hours:f}" for cause, hours in sorted(lost.items())},
         "actions": _on_time(actions, since, cutoff),
+        "articles": {"resolved": len(ended), "with": sum(ended.values())},
+        "satisfaction": satisfaction(surveys),
     }
+
+
+def has_article(history: Iterable[Event]) -> bool:
+    """Whether an article came out of a case or solved it, and was not taken off it again."""
+    named: set[str] = set()
+    for event in history:
+        if event.kind in ("case.article", "case.solved_by"):
+            named.add(event.facts.get("code", ""))
+        elif event.kind == "case.article_off":
+            named.discard(event.facts.get("code", ""))
+    return bool(named)
+
+
+def satisfaction(surveys: Iterable[tuple[int, Decimal]]) -> dict[str, Any]:
+    """Of the sessions surveyed: how many people answered, and their mean, each answer counted alike."""
+    told = [(answers, mean) for answers, mean in surveys if answers]
+    count = sum(answers for answers, _mean in told)
+    mean = sum((answers * mean for answers, mean in told), Decimal(0)) / count if count else None
+    return {"answers": count, "mean": None if mean is None else f"{mean:.2f}"}
 
 
 def _responses(
@@ -139,10 +164,11 @@ def _on_time(actions: Iterable[ActionThen], since: datetime | None, cutoff: date
 
 
 def shares(told: Mapping[str, Any]) -> dict[str, float | None]:
-    """The two shares that the trend shows, None where nothing was asked for."""
-    response, actions = told.get("response", {}), told.get("actions", {})
+    """The shares that the trend shows, None where nothing was asked for."""
+    response, actions, articles = told.get("response", {}), told.get("actions", {}), told.get("articles", {})
     asked = actions.get("ended", 0) + actions.get("overdue", 0)
     return {
         "response": response["within"] / response["due"] if response.get("due") else None,
         "actions": actions["on_time"] / asked if asked else None,
+        "articles": articles["with"] / articles["resolved"] if articles.get("resolved") else None,
     }

@@ -80,7 +80,15 @@ def capacity(review: Review) -> dict[str, Any]:
         "alarms": [one | {"words": sentence_of(one["kind"])} for one in named(events.get("counted", []))],
         "drift": named(told.get("version_drift", [])),
         "awaited": named(told.get("decisions_awaited", [])),
+        "hours": [one | {"percent": _percent(one)} for one in named(told.get("usage", {}).get("hours", []))],
+        "reported": named(told.get("usage", {}).get("reported", [])),
+        "checkpoints": named(told.get("usage", {}).get("checkpoints_late", [])),
     }
+
+
+def _percent(one: dict[str, Any]) -> int | None:
+    there = one["instance_hours"]
+    return round(100 * one["busy_hours"] / there) if there else None
 
 
 def named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

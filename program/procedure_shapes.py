@@ -156,6 +156,9 @@ class WeekShown(serializers.Serializer):
     mitigate_hours_median = serializers.FloatField(allow_null=True)
     actions_on_time = serializers.FloatField(allow_null=True)
     actions_overdue = serializers.IntegerField()
+    articles_share = serializers.FloatField(allow_null=True, help_text="Of the resolved cases, those with an article.")
+    satisfaction = serializers.FloatField(allow_null=True, help_text="Mean of the sessions surveyed, of 5.")
+    survey_answers = serializers.IntegerField()
     lost_hours = serializers.DictField(child=serializers.FloatField(), help_text="Instance hours, by cause.")
 
 

@@ -93,23 +93,9 @@ FORMS: dict[str, type[ReportForm]] = {
 }
 
 
-def reminder(report: Report, today: Any) -> dict[str, Any] | None:
-    """How near or how late, in words; None where nobody need be reminded."""
-    left = reports.days_left(report.state, report.due_on, today)
-    if left is None:
-        return None
-    if left < 0:
-        words = ngettext("late by %(n)s day", "late by %(n)s days", -left) % {"n": -left}
-        return {"tone": "bad", "words": words}
-    if left == 0:
-        return {"tone": "warn", "words": _("due today")}
-    words = ngettext("due in %(n)s day", "due in %(n)s days", left) % {"n": left}
-    return {"tone": "warn", "words": words}
-
-
 def _told(rows: list[Report], today: Any) -> list[dict[str, Any]]:
     return [
-        {"row": row, "late": reports.is_late(row.state, row.due_on, today), "reminder": reminder(row, today)}
+        {"row": row, "late": reports.is_late(row.state, row.due_on, today), "reminder": reports.reminder(row, today)}
         for row in rows
     ]
 
@@ -226,7 +212,7 @@ def _shown(
         "row": row,
         "files": reports.files_of(row),
         "late": reports.is_late(row.state, row.due_on, today),
-        "reminder": reminder(row, today),
+        "reminder": reports.reminder(row, today),
         "handed_in_by": names.get(row.handed_in_by, ""),
         "answered_by": names.get(row.answered_by, ""),
         "offered": [

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from program import states
 from program.models import Report
@@ -46,6 +46,20 @@ def days_left(state: str, due: date, today: date) -> int | None:
     """For a reminder: the days until it is due, negative once it is late; None where nobody need be reminded."""
     left = (due - today).days
     return left if state in OWED and left <= SOON_DAYS else None
+
+
+def reminder(report: Report, today: date) -> dict[str, Any] | None:
+    """How near or how late, in words; None where nobody need be reminded."""
+    left = days_left(report.state, report.due_on, today)
+    if left is None:
+        return None
+    if left < 0:
+        words = ngettext("late by %(n)s day", "late by %(n)s days", -left) % {"n": -left}
+        return {"tone": "bad", "words": words}
+    if left == 0:
+        return {"tone": "warn", "words": _("due today")}
+    words = ngettext("due in %(n)s day", "due in %(n)s days", left) % {"n": left}
+    return {"tone": "warn", "words": words}
 
 
 def offered(state: str) -> list[str]:

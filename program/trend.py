@@ -61,8 +61,17 @@ def _week(row: dict[str, Any]) -> dict[str, Any]:
         "mitigate_hours_median": mitigate.get("median"),
         "actions_on_time": shared["actions"],
         "actions_overdue": told.get("actions", {}).get("overdue", 0),
+        "articles_share": shared["articles"],
+        "articles_percent": _percent(shared["articles"]),
+        "satisfaction": _mean(told),
+        "survey_answers": told.get("satisfaction", {}).get("answers", 0),
         "lost_hours": {cause: float(Decimal(hours)) for cause, hours in told.get("lost_hours", {}).items()},
     }
+
+
+def _mean(told: dict[str, Any]) -> float | None:
+    mean = told.get("satisfaction", {}).get("mean")
+    return None if mean is None else float(mean)
 
 
 def _share(part: int, whole: int) -> float | None:
@@ -97,6 +106,8 @@ def charts(weeks: Sequence[dict[str, Any]]) -> dict[str, Chart]:
             steps, {"response": percent("response_within_target"), "actions": percent("actions_on_time")}, "%", 100
         ),
         "hours": by_step(steps, {"median": plain("resolve_hours_median"), "p90": plain("resolve_hours_p90")}, least=1),
+        "articles": by_step(steps, {"articles": percent("articles_share")}, "%", 100),
+        "satisfaction": by_step(steps, {"satisfaction": plain("satisfaction")}, least=5),
         "lost": by_step(
             steps,
             {str(words.get(cause, cause)): [week["lost_hours"].get(cause, 0) for week in weeks] for cause in causes},

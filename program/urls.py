@@ -87,6 +87,7 @@ urlpatterns = [
     path("t/<slug:tenant>/launches/plan/", launch_views.plan, name="plan_launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/", launch_views.launch, name="launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/add/", launch_views.add, name="add_to_launch"),
+    path("t/<slug:tenant>/launches/<uuid:pk>/wish/", launch_views.wish, name="wish_for_launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/check/", launch_views.check, name="check_launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/stop/", launch_views.stop, name="stop_launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/resume/", launch_views.resume, name="resume_launch"),

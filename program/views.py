@@ -16,13 +16,14 @@ from clusters import facts
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
-from program import queries
-from program.models import Minutes
+from program import queries, reports
+from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
 from support import states as case_states
 from tenants.entries import WORK_AGAIN
 from tenants.history import timeline
+from tenants.history.models import Entry
 from tenants.models import (
     Assignment,
     FrameworkUse,
@@ -113,7 +114,7 @@ def participant(request: HttpRequest) -> HttpResponse:
         **_summary(request, clusters),
     }
     if not live.asked(request):
-        context |= _record(request) | _people(request.tenant)
+        context |= _record(request) | _people(request.tenant) | _owed(request)
     return render(request, "program/participant.html" + ("#live" if live.asked(request) else ""), context)
 
 
@@ -160,6 +161,29 @@ def _record(request: HttpRequest) -> dict[str, Any]:
         "may_edit": edits,
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
         "may_edit_storage": request.role in roles.OPERATE,
+    }
+
+
+def _owed(request: HttpRequest) -> dict[str, Any]:
+    """What the programme asks of the participant: reports with their days, and the onboarding until it is complete."""
+    today = timezone.now().date()
+    owed = Report.objects.filter(state__in=sorted(reports.OWED)).order_by("due_on", "id")[:MOST_MINUTES]
+    board = Onboarding.objects.order_by("-held_at").first()
+    steps = OnboardingStep.objects.filter(onboarding=board).aggregate(
+        all=Count("id"), left=Count("id", filter=Q(state="open"))
+    )
+    return {
+        "owed": [
+            {
+                "row": row,
+                "late": reports.is_late(row.state, row.due_on, today),
+                "reminder": reports.reminder(row, today),
+            }
+            for row in owed
+        ],
+        "onboarding": board,
+        "steps": steps,
+        "may_write_down": request.role in roles.REVIEW,
     }
 
 
@@ -231,6 +255,11 @@ def status(request: HttpRequest) -> HttpResponse:
         "lanes": list(Lane.objects.filter(cool_until__gt=now).order_by("name")),
         "accounts": accounts,
         "quiet_before": now - QUIET_AFTER,
+        "not_submitted": list(
+            Entry.objects.filter(kind=cluster_states.JOB_NOT_SUBMITTED)
+            .select_related("tenant")
+            .order_by("tenant__name", "id")[:MOST_CASES]
+        ),
         "now": now,
         "may_again": request.role in roles.APPROVE,
         "poll": live.address(request, "always"),

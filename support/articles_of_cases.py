@@ -26,6 +26,7 @@ def on_case(request: HttpRequest, case: Case) -> dict[str, Any]:
         "uses": used,
         "offered_articles": offered,
         "may_link": may,
+        "may_write_down": request.role in roles.REVIEW,
         "write_at": f"{reverse('write_article', args=[_office_slug()])}?case={case.pk}"
         if request.role in roles.WRITE_ARTICLES and case.state in ENDED
         else "",

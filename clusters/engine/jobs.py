@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from clusters.access import slurm_endpoint
+from clusters.checkpoints import last_saved
 from clusters.engine import names, turns
 from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow
@@ -255,6 +256,9 @@ def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: str | None) 
     columns: dict[str, Any] = {"observed_at": Now(), "unknown_since": None, "unknown_reason": "", "absences": 0}
     if tail is not None:
         columns |= {"log_tail": tail, "log_read_at": timezone.now()}
+        saved = last_saved(tail)
+        if saved is not None and saved != row.checkpoint_step:
+            columns |= {"checkpoint_step": saved, "checkpoint_at": timezone.now()}
     if seen is None:
         columns["absences"] = row.absences + 1
     else:

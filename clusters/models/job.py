@@ -55,6 +55,8 @@ class Job(TenantOwned):
     log_tail = models.TextField(blank=True)
     log_read_at = models.DateTimeField(null=True)
     lost_hours = models.DecimalField(max_digits=10, decimal_places=2, null=True)
+    checkpoint_step = models.PositiveBigIntegerField(null=True)  # of the last one that the log speaks of
+    checkpoint_at = models.DateTimeField(null=True)  # when that was first read
     version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):

@@ -7,11 +7,14 @@ from datetime import timedelta
 
 from clusters import actions
 from clusters.models import Cluster, Job
+from clusters.states import JOB_NOT_SUBMITTED as NOT_SUBMITTED
 from clusters.states import TAKES_JOBS
 from program.demo import programme_file
 from program.demo.dates import Row
 from program.demo.directory import Directory
 from program.demo.past.checks import JOB_LIVES
+from tenants.history import timeline
+from tenants.history.models import Entry
 from tenants.models import Person, Tenant
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -37,6 +40,29 @@ def wish(told: Row, who: Directory) -> int:
                 if missing:
                     due.wish(WAITS, cluster.pk, tenant=cluster.tenant_id)
                 count += len(missing)
+    return count
+
+
+def note_unlaunchable(told: Row, who: Directory) -> int:
+    """Say once, in the participant's history, which jobs of the file no launcher can submit. Returns how many there are."""
+    count = 0
+    for participant in told["participants"]:
+        with acting_for(who.tenants[participant["slug"]], staff=True):
+            there = set(Entry.objects.filter(kind=NOT_SUBMITTED).values_list("facts__imported", flat=True))
+            for cluster in Cluster.objects.filter(wanted=True).exclude(orchestrator__in=TAKES_JOBS):
+                for row in _missing(told, cluster, participant["slug"]):
+                    if row["id"] not in there:
+                        timeline.record(
+                            NOT_SUBMITTED,
+                            about=cluster,
+                            by="engine",
+                            source=timeline.IMPORT,
+                            imported=row["id"],
+                            name=row["name"],
+                            cluster_name=cluster.name,
+                            orchestrator=cluster.orchestrator,
+                        )
+                    count += 1
     return count
 
 

@@ -76,6 +76,9 @@ class ReviewItem(TenantOwned):
         BLOCK = "block", _("accepted as a block")
         FOLLOW_UP = "follow_up", _("taken up outside the meeting")
         ENDED = "ended", _("resolved in the meeting")
+        # What is known of a meeting that Cohort did not hold.
+        CARRIED = "carried", _("carried over to the next review")
+        RESOLVED = "resolved", _("resolved before the next review")
 
     SUBJECT = "review_item"
 

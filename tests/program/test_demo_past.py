@@ -24,6 +24,7 @@ from program.models import (
     OnboardingStep,
     Report,
     Review,
+    ReviewItem,
     Session,
 )
 from program.reviews import freeze
@@ -198,6 +199,36 @@ def equals_the_file(told: Any) -> None:
 
 def test_the_eleven_reviews_have_the_numbers_of_the_file(past: Past) -> None:
     equals_the_file(past.told)
+
+
+def test_every_item_of_a_held_review_has_its_outcome(past: Past) -> None:
+    """An item of the file is settled where owner, step and day are known; else the next review's list says what became of it."""
+    lists = {row["number"]: {item["case"] for item in row["items"]} for row in past.told["weekly_reviews"]}
+    held = {row["number"] for row in past.told["weekly_reviews"] if row["state"] == "closed"}
+    with reading_everyone():
+        names = {pk: name for name, pk in known(CASE_OPENED).items()}
+        for review in Review.objects.all():
+            for item in ReviewItem.objects.filter(review_id=review.pk):
+                if review.number not in held:
+                    assert item.outcome == ""
+                elif item.owner_id and item.next_step and item.next_step_due:
+                    assert item.outcome == "settled"
+                else:
+                    again = names[item.case_id] in lists.get(review.number + 1, set())
+                    assert item.outcome == ("carried" if again else "resolved")
+        assert Entry.objects.filter(kind="review.item_outcome").count() == sum(len(lists[number]) for number in held)
+
+
+def test_jobs_that_nothing_here_can_launch_are_named_once_as_not_submitted(past: Past) -> None:
+    on_eks = {row["name"] for _where, _who, row in programme_file.clusters(past.told) if "eks" in row["orchestrator"]}
+    wanted = {
+        row["id"] for row in past.told["jobs"] if row["cluster"] in on_eks and row["state"] in ("running", "pending")
+    }
+    for _twice in range(2):
+        assert live_jobs.note_unlaunchable(past.told, past.who) == len(wanted) > 0
+    with reading_everyone():
+        told = list(Entry.objects.filter(kind="job.not_submitted").values_list("facts__imported", flat=True))
+    assert sorted(told) == sorted(wanted)
 
 
 def test_reviews_were_held_by_whom_and_when_the_file_says(past: Past) -> None:

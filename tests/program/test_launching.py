@@ -1,6 +1,7 @@
 """A planned launch from the plan to the stop; and the board, which counts from history and shows each their own."""
 
 import copy
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -357,3 +358,25 @@ def test_a_launch_is_run_from_its_pages(world, asked):
     with reading_everyone():
         launch.refresh_from_db()
     assert launch.state == "stopped"
+
+
+def test_a_wish_is_added_by_its_page_and_what_cannot_be_read_says_why(world, launch, account):
+    manager = Client()
+    manager.force_login(world.person("programme_officer"), "allauth.account.auth_backends.AuthenticationBackend")
+    where = f"/t/programme/launches/{launch.pk}/wish/"
+    assert where in manager.get(f"/t/programme/launches/{launch.pk}/").content.decode()
+    sent = {"account": str(account(world.hoshi).pk), "name": "wished", "wave": "1", "body": json.dumps(BODY)}
+    assert manager.get(where).status_code == 200
+    for changed, says in [
+        ({"body": "{not json"}, "cannot be read as JSON or YAML"),
+        ({"body": "architecture: no-such"}, "no-such"),
+        ({"account": ""}, "This field is required"),
+        ({"wave": "9"}, "not one of the available choices"),
+    ]:
+        answer = manager.post(where, sent | changed)
+        assert answer.status_code == 422 and says in answer.content.decode(), (changed, answer.content.decode()[-4000:])
+    assert manager.post(where, sent).status_code == 303
+    with acting_for(world.hoshi):
+        line = LaunchCluster.objects.get(name="wished")
+    assert (line.wave, line.planned, line.cluster_id) == (1, 4, None)
+    assert manager.post(where, sent).status_code == 409  # once is enough

@@ -1,6 +1,7 @@
 """How well the work went, as tables: answers in time, hours to resolve, hours lost, action items on time."""
 
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -91,7 +92,11 @@ def test_action_items_on_time_are_those_done_by_their_day():
             told.append(action(number * 10 + 1, "done", 10, item=str(number), ended_on=done))
     counted = found(actions=actions_at(told))["actions"]
     assert counted == {"ended": 2, "on_time": 1, "overdue": 1, "open": 2}
-    assert shares({"actions": counted, "response": {"due": 4, "within": 3}}) == {"response": 0.75, "actions": 1 / 3}
+    assert shares({"actions": counted, "response": {"due": 4, "within": 3}}) == {
+        "response": 0.75,
+        "actions": 1 / 3,
+        "articles": None,
+    }
     assert shares({}) == {"response": None, "actions": None}
 
 
@@ -103,3 +108,43 @@ def test_half_and_nine_of_ten_stay_under_what_is_said(hours):
         assert sum(value <= told["median"] + 0.05 for value in hours) * 2 >= len(hours)
         assert sum(value <= told["p90"] + 0.05 for value in hours) * 10 >= 9 * len(hours)
         assert min(hours) - 0.05 <= told["median"] <= told["p90"] <= max(hours) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([], (1, 0)),
+        ([event(3, "case.article", 9, code="KB-1")], (1, 1)),
+        ([event(3, "case.solved_by", 9, code="KB-1")], (1, 1)),
+        ([event(3, "case.solved_by", 9, code="KB-1"), event(4, "case.article_off", 10, code="KB-1")], (1, 0)),
+        (
+            [
+                event(3, "case.solved_by", 9, code="KB-1"),
+                event(4, "case.solved_by", 9, code="KB-2"),
+                event(5, "case.article_off", 10, code="KB-1"),
+            ],
+            (1, 1),
+        ),
+    ],
+)
+def test_of_the_cases_resolved_those_with_an_article_are_counted(more, told):
+    counted = found(event(1, "case.opened", 8), event(2, "case.resolved", 9, cause_code="software"), *more)
+    assert (counted["articles"]["resolved"], counted["articles"]["with"]) == told
+    assert shares(counted)["articles"] == told[1] / told[0]
+
+
+def test_a_case_resolved_twice_in_a_window_counts_once_and_without_any_there_is_no_share():
+    twice = [
+        event(1, "case.opened", 8),
+        event(2, "case.resolved", 9),
+        event(3, "case.reopened", 10),
+        event(4, "case.resolved", 11),
+    ]
+    assert found(*twice)["articles"] == {"resolved": 1, "with": 0}
+    assert shares(found())["articles"] is None
+
+
+def test_satisfaction_counts_each_answer_alike():
+    told = measures([], [], lambda one: False, T0, T1, [(10, Decimal("4.0")), (30, Decimal("4.8"))])
+    assert told["satisfaction"] == {"answers": 40, "mean": "4.60"}
+    assert found()["satisfaction"] == {"answers": 0, "mean": None}

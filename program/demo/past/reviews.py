@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.utils.translation import override
+
 from program import decisions, reviews, states
 from program.demo.dates import Row
 from program.demo.one_action import one_action
 from program.demo.past.rows import Past, imported, known
-from program.models import ActionItem, Attendance, Review
+from program.models import ActionItem, Attendance, Review, ReviewItem
 from program.publishing import give_out
+from program.settling import hold_open
 from support.models import Case
 from support.states import CASE_OPENED
 from support.writing import moment
+from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Cycle, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
@@ -50,6 +54,7 @@ def _review(past: Past, row: Row, cycle: Cycle) -> None:
             review, "in_session", by=chair.actor, at=held, columns={"held_at": held}, number=review.number, **imported()
         )
     _outcome(past, row, review, held)
+    _conclude(past, row, review, held)
     published = past.shift.moment(row["minutes"]["published_at"])
     review.refresh_from_db()
     with one_action():
@@ -85,6 +90,37 @@ def _outcome(past: Past, row: Row, review: Review, held: datetime) -> None:
     for item in past.told.get("action_items", []):
         if item["review"] == row["number"]:
             _give(past, item, review, by, held)
+
+
+def _conclude(past: Past, row: Row, review: Review, held: datetime) -> None:
+    """What became of each item: settled where it had an owner, a step and a day; else what the next review's list tells."""
+    hold_open(review.pk)
+    following = next((one for one in past.told["weekly_reviews"] if one["number"] == row["number"] + 1), None)
+    listed = {item["case"] for item in following["items"]} if following else set()
+    for told in row.get("items", []):
+        case = next(one for one in past.told["cases"] if one["id"] == told["case"])
+        with acting_for(past.who.tenants[case["participant"]], staff=True), one_action():
+            pk = known(CASE_OPENED)[told["case"]]
+            item = ReviewItem.objects.select_related("case").get(review_id=review.pk, case_id=pk)
+            if item.owner_id and item.next_step and item.next_step_due:
+                outcome = ReviewItem.Outcome.SETTLED
+            elif told["case"] in listed:
+                outcome = ReviewItem.Outcome.CARRIED
+            else:
+                outcome = ReviewItem.Outcome.RESOLVED
+            ReviewItem.objects.filter(pk=item.pk).update(outcome=outcome, discussed_at=held)
+            with override(None):
+                words = str(outcome.label)
+            timeline.record(
+                states.ITEM_OUTCOME,
+                about=item,
+                by=past.actor(row["scribe"]),
+                at=held,
+                case=item.case.number,
+                number=review.number,
+                outcome=words,
+                **imported(),
+            )
 
 
 def _give(past: Past, row: Row, review: Review, by: str, held: datetime) -> None:
