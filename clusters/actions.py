@@ -11,22 +11,22 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters import checking, facts, states
+from clusters import checking, locks, operating, states
 from clusters.architectures.configuration import Configuration
 from clusters.engine import names, turns
 from clusters.models import (
     Bucket,
     CloudAccount,
     Cluster,
-    ExternalObject,
     Job,
     Node,
+    Operation,
     Revision,
 )
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import ApiToken, Participation, Person, Programme, Tenant
-from tenants.web.problems import Refused, Stale, rule_broken
+from tenants.models import ApiToken, Participation, Person, Tenant
+from tenants.web.problems import Refused, rule_broken
 from tenants.work import due
 
 ROLE_NAME = "CohortProvisioner"
@@ -96,19 +96,15 @@ def request_cluster(
         summary=summary(wish),
         revision=1,
     )
-    if cluster.accelerated_wanted <= _free_of_approval():
-        _approved(cluster, by="engine")
+    operation = operating.hold_for_creation(cluster, by=by, reason=reason)
+    if not operation.second_person:
+        _approved(cluster, operation, by="engine")
     return cluster
 
 
 def _new_cluster(
     participation: Participation, account: CloudAccount, name: str, wish: Configuration, by: str
 ) -> Cluster:
-    known = facts.load()
-    counts = wish.counts()
-    accelerators = {kind: instance.accelerators for kind in counts if (instance := known.instance(kind))}
-    accelerated = {kind: count for kind, count in counts.items() if accelerators.get(kind)}
-    largest = max(accelerated or counts, key=lambda kind: (counts[kind], kind))
     try:
         with transaction.atomic():
             return Cluster.objects.create(
@@ -121,11 +117,8 @@ def _new_cluster(
                 orchestrator=wish.made_of().label,
                 region=wish.region,
                 az_id=wish.az_id,
-                main_type=largest,
-                nodes_wanted=sum(counts.values()),
-                accelerated_wanted=sum(accelerated.values()),
-                accelerators_wanted=sum(accelerators[kind] * count for kind, count in accelerated.items()),
                 requested_by=by,
+                **operating.sizes(wish),
             )
     except IntegrityError as error:
         if rule_broken(error) != "cluster_name_per_tenant":
@@ -135,29 +128,38 @@ def _new_cluster(
         ) from None
 
 
-def _free_of_approval() -> int:
-    programme = Programme.objects.first()
-    return programme.approval_over_instances if programme else 0
-
-
 def summary(wish: Configuration) -> str:
     """What was asked for in a few words, e.g. `20 × p5.48xlarge + 1 × m5.8xlarge in ap-northeast-1`."""
     counts = sorted(wish.counts().items(), key=lambda pair: -pair[1])
     return " + ".join(f"{count} × {kind}" for kind, count in counts) + f" in {wish.region}"
 
 
-def approve_cluster(*, cluster: Cluster, person: Person, by: str, version: int | None = None) -> None:
-    """Approve what somebody else asked for."""
-    cluster = _newest(cluster, version)
-    if _asked_for(cluster, person):
-        raise Refused(
-            "own_request", _("You asked for this cluster yourself; somebody else has to approve it."), status=403
-        )
-    if cluster.state != "requested":
+def approve_cluster(*, cluster: Cluster, person: Person, by: str, version: int | None = None, plan: str = "") -> None:
+    """Agree to what somebody else asked for: a new cluster, or a change of one. `plan` is the digest that was looked at.
+
+    Raises Refused: own_request, not_waiting, plan_changed, jobs_running.
+    """
+    cluster = operating.newest(cluster, version)
+    operation = locks.held(cluster)
+    if operation is None and cluster.state == "requested":  # asked for before operations were kept
+        operation = operating.hold_for_creation(cluster, by=cluster.requested_by, reason="")
+    if operation is None or operation.state != "waiting":
+        if _asked_for(cluster, person):
+            raise _own_request()
         raise Refused(
             "not_waiting", _("This cluster is not waiting for an approval; it is %(state)s.") % {"state": cluster.state}
         )
-    _approved(cluster, by=by)
+    operating.approve_operation(operation=operation, cluster=cluster, person=person, by=by, plan=plan)
+    if operation.kind == Operation.Kind.CREATE:
+        _approved(cluster, operation, by=by)
+    else:
+        operating.start_change(operation, cluster, operating.foresight.read_configuration(operation.body), by=by)
+
+
+def _own_request() -> Refused:
+    return Refused(
+        "own_request", _("You asked for this cluster yourself; somebody else has to approve it."), status=403
+    )
 
 
 def _asked_for(cluster: Cluster, person: Person) -> bool:
@@ -167,13 +169,14 @@ def _asked_for(cluster: Cluster, person: Person) -> bool:
     return own_token or cluster.requested_by == person.actor
 
 
-def _approved(cluster: Cluster, *, by: str) -> None:
+def _approved(cluster: Cluster, operation: Operation, *, by: str) -> None:
     move(cluster, "approved", by=by, columns={"approved_by": by, "approved_at": Now()}, name=cluster.name)
+    locks.begin(operation, cluster, by=by, generation=cluster.generation)
     wish_for(cluster)
 
 
 def retire_cluster(*, cluster: Cluster, by: str, why: str, version: int | None = None) -> None:
-    """Wish that it be gone. The row stays until everything of it is seen gone."""
+    """Wish that it be gone. The row stays until everything of it is seen gone. It overtakes whatever else is under way."""
     cluster = _newest(cluster, version)
     if not cluster.wanted or cluster.state == "deleted":
         raise Refused("already_retired", _("This cluster is already being deleted."))
@@ -185,10 +188,16 @@ def retire_cluster(*, cluster: Cluster, by: str, why: str, version: int | None =
             running,
         )
         raise Refused("jobs_running", sentence % {"n": running}, jobs=running)
+    under_way = locks.held(cluster)
+    if under_way is not None:
+        locks.end(under_way, cluster, "cancelled", by=by, why=why)
+    operation = operating.hold_for_deletion(cluster, by=by, reason=why)
     Cluster.objects.filter(pk=cluster.pk).update(wanted=False, generation=F("generation") + 1, version=F("version") + 1)
     timeline.record(states.CLUSTER_RETIRED, about=cluster, by=by, name=cluster.name, why=why)
+    locks.begin(operation, cluster, by=by, generation=cluster.generation + 1)
     if cluster.state == "requested":
         move(cluster, "deleted", by=by, name=cluster.name)
+        locks.end(operation, cluster, "done", by=by)
         return
     wish_for(cluster)
 
@@ -238,6 +247,7 @@ def _with_fleet(cluster: Cluster, version: int | None) -> Cluster:
             _("The cluster %(name)s is %(state)s; its compute fleet can be started and stopped when it is ready.")
             % {"name": cluster.name, "state": "deleting" if not cluster.wanted else cluster.state},
         )
+    locks.refuse_while_held(cluster)
     return cluster
 
 
@@ -249,16 +259,13 @@ def _wish_fleet(cluster: Cluster, wanted: str) -> None:
 
 
 def retry_cluster(*, cluster: Cluster, by: str, why: str = "", version: int | None = None) -> None:
-    """Try again: a new generation of the same wish."""
+    """Try again: a new generation of the same wish, held by an operation of its own; the failed one stays as it ended."""
     cluster = _newest(cluster, version)
     if cluster.state in ("requested", "deleted"):
         raise Refused(
             "nothing_to_retry", _("There is nothing to try again while it is %(state)s.") % {"state": cluster.state}
         )
-    Cluster.objects.filter(pk=cluster.pk).update(
-        generation=F("generation") + 1, needs_person="", version=F("version") + 1
-    )
-    ExternalObject.objects.filter(cluster=cluster).update(refused_since=None)
+    operating.try_again(cluster, by=by, why=why)
     timeline.record(states.CLUSTER_RETRIED, about=cluster, by=by, name=cluster.name, why=why)
     wish_for(cluster)
 
@@ -268,14 +275,7 @@ def wish_for(cluster: Cluster) -> None:
     turns.wish(cluster)
 
 
-def _newest(cluster: Cluster, version: int | None) -> Cluster:
-    """The locked row. Raises Stale when the form was made for an older one."""
-    locked = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=cluster.pk)
-    if version is not None and locked.version != version:
-        raise Stale(
-            "stale", _("This cluster was changed meanwhile. Look at it again, and repeat."), version=locked.version
-        )
-    return locked
+_newest = operating.newest
 
 
 def launch_job(
@@ -292,7 +292,8 @@ def launch_job(
 ) -> Job:
     """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice."""
     cluster = _newest(cluster, None)
-    groups = list(Node.objects.filter(cluster=cluster, role="compute").values_list("group", "accelerators"))
+    seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
+    groups = list(seats.values_list("group", "accelerators"))
     partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
     job = Job(
         tenant_id=cluster.tenant_id,

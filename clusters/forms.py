@@ -83,6 +83,7 @@ class ReasonForm(forms.Form):
 
 class ApprovalForm(forms.Form):
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    plan = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)  # the digest that was looked at
 
 
 class LaunchForm(forms.Form):

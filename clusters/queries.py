@@ -14,6 +14,7 @@ from clusters.models import (
     FileSystem,
     Job,
     Node,
+    Operation,
     Proof,
     QuotaGrant,
     Reservation,
@@ -176,6 +177,11 @@ def granted_and_used() -> list[dict[str, Any]]:
         {"grant": grant, "used": used.get((grant.tenant_id, grant.region, grant.instance_type), 0)}
         for grant in QuotaGrant.objects.select_related("tenant").order_by("tenant__slug", "region", "instance_type")
     ]
+
+
+def operations(row: Cluster) -> QuerySet[Operation]:
+    """What was done to a cluster and is being done, newest first."""
+    return Operation.objects.filter(cluster=row).order_by("-created_at", "-id")
 
 
 def node_counts(row: Cluster) -> dict[str, int]:

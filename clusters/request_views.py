@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from clusters import actions, architectures, checking, facts, queries
+from clusters import actions, architectures, checking, facts, foresight, queries
 from clusters.architectures import Architecture
 from clusters.checking import Checked
 from clusters.findings import UNITS, WHO, Finding
@@ -84,10 +84,21 @@ def request_cluster(request: HttpRequest) -> HttpResponse:
                 return see_other(reverse("cluster", args=[request.tenant.slug, row.pk]))
             status = refused.status
     context = (
-        page.context() | _findings(checked, labelled=not pasting) | {"refused": refused, "pasting": pasting, "do": do}
+        page.context()
+        | _findings(checked, labelled=not pasting)
+        | _plan(page, checked)
+        | {"refused": refused, "pasting": pasting, "do": do}
     )
     part = "#findings" if do in ("type", "check") and request.headers.get("HX-Request") else ""
     return render(request, f"clusters/request.html{part}", context, status=status)
+
+
+def _plan(page: Any, checked: Checked | None) -> dict[str, Any]:
+    """What will be made, how long it takes and what it costs, as soon as the configuration can be read."""
+    if checked is None or checked.configuration is None:
+        return {}
+    planned, refused = attempt(foresight.for_request, account=page.form.cleaned_data["account"], checked=checked)
+    return {"plan": foresight.told(foresight.kept(planned))} if planned and refused is None else {}
 
 
 class _Told:

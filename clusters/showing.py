@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from clusters import architectures
-from clusters.models import Cluster, ExternalObject, Proof
+from clusters.models import Cluster, ExternalObject, NodeOrder, Operation, Proof
+from clusters.plans.planning import SLOWER
 from clusters.states import BROKEN
 
 PART_NAMES = {
@@ -141,6 +142,55 @@ def _proven(row: Cluster, proofs: list[Proof]) -> Step:
             ngettext("%(n)s passed so far", "%(n)s passed so far", len(proofs)) % {"n": len(proofs)},
         )
     return Step(_("Proofs"), "neutral", _("nodes, file system, smoke job") if row.wanted else "")
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """The operation that holds a cluster, as its page shows it."""
+
+    row: Operation
+    title: Any
+    who: str
+    progress: str
+    done: int = 0
+    of: int = 0
+    slower_since: datetime | None = None
+    may_stop: bool = False
+    orders: tuple[NodeOrder, ...] = ()
+
+
+def under_way(
+    operation: Operation, row: Cluster, nodes: list[dict[str, Any]], orders: list[NodeOrder], who: str, now: datetime
+) -> UnderWay:
+    """How far it is: by what each node was told, by new machine images, or by the nodes that run."""
+    if orders:
+        done, of = sum(order.result not in ("wished", "accepted", "away") for order in orders), len(orders)
+    elif operation.kind == Operation.Kind.SOFTWARE:
+        chosen = [node for node in nodes if node["group"] in (operation.body or {}).get("groups", [])]
+        done = sum(
+            bool(node["software_at"] and operation.sent_at and node["software_at"] >= operation.sent_at)
+            for node in chosen
+        )
+        of = len(chosen)
+    elif operation.kind == Operation.Kind.DELETE:
+        of = len(nodes)
+        done = sum(node["state"] == "gone" for node in nodes)
+    else:
+        done, of = min(row.nodes_running, row.nodes_wanted), row.nodes_wanted
+    limit = None
+    if operation.started_at and operation.usual_minutes:
+        limit = operation.started_at + timedelta(minutes=operation.usual_minutes * SLOWER)
+    return UnderWay(
+        row=operation,
+        title=_("%(what)s under way") % {"what": str(operation.get_kind_display()).capitalize()},
+        who=who,
+        progress=_("%(done)s of %(of)s nodes converged") % {"done": done, "of": of},
+        done=done,
+        of=of,
+        slower_since=limit if limit and now > limit and operation.state == "running" else None,
+        may_stop=operation.state == "waiting" or operation.kind == Operation.Kind.CHANGE,
+        orders=tuple(orders),
+    )
 
 
 def conditions(row: Cluster) -> list[dict[str, Any]]:

@@ -74,6 +74,15 @@ JOB: Moves = {
 JOB_ENDS = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
 JOB_LIVE = frozenset(JOB) - JOB_ENDS
 
+OPERATION: Moves = {
+    "waiting": {"running", "cancelled"},
+    "running": {"done", "failed", "cancelled"},
+    "done": set(),
+    "failed": set(),
+    "cancelled": set(),
+}
+OPEN = frozenset({"waiting", "running"})
+
 QUOTA_REQUEST: Moves = {
     "pending": {"case_opened", "approved", "denied"},
     "case_opened": {"approved", "denied"},
@@ -111,6 +120,20 @@ kind(
 )
 kind("cluster.deleting", _("The cluster {name} is being deleted"), icon="trash")
 kind("cluster.deleted", _("The cluster {name} is deleted"), icon="trash")
+
+OPERATION_ASKED = kind("operation.asked", _("{actor} asked for the {what} of {name}: {why}"), icon="server")
+OPERATION_AGREED = kind("operation.approved", _("{actor} agreed to the {what} of {name}, plan {plan}"), icon="check")
+OPERATION_CANCEL = kind(
+    "operation.cancel_wished", _("{actor} asked to stop the {what} of {name}: {why}"), icon="player-stop"
+)
+NODES_ANSWERED = kind(
+    "operation.answered", _("{name}: the provider took {taken} of {asked} nodes. {refused}"), icon="server"
+)
+LEFT_OVER = kind("cluster.leftovers", _("{count} things of {name} stay in the account: {things}"), icon="server")
+kind("operation.running", _("The {what} of {name} began"), icon="server")
+kind("operation.done", _("The {what} of {name} is done"), icon="circle-check")
+kind("operation.failed", _("The {what} of {name} failed: {why}"), icon="alert-triangle", severity="normal")
+kind("operation.cancelled", _("The {what} of {name} was given up: {why}"), icon="player-stop")
 
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
 PROGRAM_RAN = kind(

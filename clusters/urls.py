@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from clusters import catalogue_views, job_views, request_views, views
+from clusters import catalogue_views, change_views, job_views, request_views, views
 
 urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),
@@ -18,6 +18,11 @@ urlpatterns = [
     path("t/<slug:tenant>/clusters/<uuid:pk>/retry/", views.retry, name="retry_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/fleet/stop/", views.stop_fleet, name="stop_fleet"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/fleet/start/", views.start_fleet, name="start_fleet"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/change/", change_views.change, name="change_cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/software/", change_views.software, name="update_software"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/nodes/", change_views.nodes, name="order_nodes"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/give-up/", change_views.give_up, name="give_up_operation"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/plan/", change_views.plan, name="plan_of_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/launch/", job_views.launch, name="launch_job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/", job_views.job, name="job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/cancel/", job_views.cancel, name="cancel_job"),

@@ -9,12 +9,13 @@ from django.db.models import Case, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, architectures, catalogue, queries, showing, states
+from clusters import actions, architectures, catalogue, foresight, locks, operating, queries, showing, spending, states
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm
-from clusters.models import Bucket, Cluster, QuotaGrant
+from clusters.models import Bucket, Cluster, Leftover, NodeOrder, Operation, QuotaGrant
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.views import edit_block
 from tenants.wall import roles
@@ -26,8 +27,10 @@ MOST_ROWS = 200
 NEWEST_ENTRIES = 20
 NEWEST_RESOURCES = 6
 NEWEST_JOBS = 10
+NEWEST_OPERATIONS = 8
 NODE_FIELDS = (
     "id", "name", "group", "seat", "role", "state", "instance_type", "instance_id", "private_ip", "az_id", "reason", "engine_status", "since",
+    "software_at",
 )  # fmt: skip
 # What somebody has to do something about comes first.
 ATTENTION = Case(
@@ -136,8 +139,13 @@ def _states(rows: list[dict[str, Any]]) -> list[tuple[Any, str]]:
 def _shown(
     request: HttpRequest, row: Cluster, nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    operation = locks.held(row)
+    past = list(queries.operations(row).filter(state__in=["done", "failed", "cancelled"])[:NEWEST_OPERATIONS])
+    askers = {operation.asked_by} if operation else set()
     parts, proofs, revisions = queries.parts(row), queries.proofs(row), list(queries.revisions(row)[:20])
-    names = actor_names({row.requested_by, row.approved_by, *(revision.author for revision in revisions)} - {""})
+    names = actor_names(
+        {row.requested_by, row.approved_by, *(revision.author for revision in revisions), *askers} - {""}
+    )
     counted = showing.counts(nodes)
     chosen, node_shown, in_detail = _chosen_nodes(request, nodes)
     return {
@@ -152,6 +160,13 @@ def _shown(
         "coming_up": row.state not in ("ready", "degraded", "deleted"),
         "parts": parts,
         "proofs": proofs,
+        "operation": _under_way(operation, row, nodes, names) if operation else None,
+        "past_operations": past,
+        "may_operate": request.role in roles.OPERATE,
+        "spent": spending.spent(row),
+        "leftovers": list(Leftover.objects.filter(cluster=row, gone_at=None).order_by("why", "kind"))
+        if not row.wanted
+        else [],
         "conditions": showing.conditions(row),
         "groups": showing.node_groups(nodes, chosen),
         "node_counts": counted,
@@ -170,6 +185,14 @@ def _shown(
     }
 
 
+def _under_way(
+    operation: Operation, row: Cluster, nodes: list[dict[str, Any]], names: dict[str, str]
+) -> showing.UnderWay:
+    orders = list(NodeOrder.objects.filter(operation=operation).select_related("node").order_by("node__name"))
+    who = names.get(operation.asked_by, operation.asked_by)
+    return showing.under_way(operation, row, nodes, orders, who, timezone.now())
+
+
 def _chosen_nodes(request: HttpRequest, nodes: list[dict[str, Any]]) -> tuple[str, str, list[dict[str, Any]]]:
     """The state that the grid keeps to, which nodes are told in detail, and those; at first what does not run."""
     one = [node for node in nodes if str(node["id"]) == request.GET.get("node")]
@@ -186,11 +209,16 @@ def _chosen_nodes(request: HttpRequest, nodes: list[dict[str, Any]]) -> tuple[st
 
 def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
     """Which buttons exist for this person."""
-    waiting, gone = row.state == "requested", row.state in ("deleting", "deleted") or not row.wanted
+    gone = row.state in ("deleting", "deleted") or not row.wanted
+    held = locks.held(row)
+    waiting = row.state == "requested" or (held is not None and held.state == "waiting")
+    asked_by = held.asked_by if held else row.requested_by
     operates = request.role in roles.OPERATE
     return {
-        "may_approve": waiting and request.role in roles.APPROVE and row.requested_by != request.actor,
-        "own_request": waiting and request.role in roles.APPROVE and row.requested_by == request.actor,
+        "may_approve": waiting and request.role in roles.APPROVE and asked_by != request.actor,
+        "own_request": waiting and request.role in roles.APPROVE and asked_by == request.actor,
+        "may_change": operates and not gone and held is None and row.state in operating.CHANGEABLE,
+        "may_update_software": row.orchestrator != "parallelcluster",
         "may_retire": operates and not gone,
         "may_retry": operates
         and row.state not in ("requested", "deleted")
@@ -215,9 +243,14 @@ def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
 def approve(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Approve what somebody else asked for."""
     row = queries.cluster(pk)
-    form = ApprovalForm(posted(request), initial={"version": row.version})
+    held = locks.held(row)
+    planned = operating.plan_of_what_waits(held, row) if held is not None and held.state == "waiting" else None
+    digest = planned.digest if planned else ""
+    form = ApprovalForm(posted(request), initial={"version": row.version, "plan": digest})
     words = {
         "title": _("Approve %(name)s?") % {"name": row.name},
+        "plan": foresight.told(foresight.kept(planned)) if planned else None,
+        "since_asked": bool(planned and held and held.plan_digest != digest),
         "text": _("Cohort then asks for it in account %(account)s, and the participant pays for it.")
         % {"account": row.account.account_id},
         "submit": _("Approve"),
@@ -234,6 +267,7 @@ def retire(request: HttpRequest, pk: UUID) -> HttpResponse:
     form = ReasonForm(posted(request), initial={"version": row.version}, prefix="retire")
     words = {
         "title": _("Retire %(name)s?") % {"name": row.name},
+        "plan": foresight.told(foresight.kept(foresight.of_deletion(row))),
         "text": _(
             "Its nodes are deleted in account %(account)s. Its history stays, and so does what lies on its file systems."
         )

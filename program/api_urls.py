@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.api import accounts, architectures, clusters, jobs, nodes, parts, quotas, records
+from clusters.api import accounts, architectures, clusters, jobs, nodes, operations, parts, quotas, records
 from program import api as program
 from program import api_docs, procedure_api
 from support import api as support
@@ -28,6 +28,10 @@ READ = [
     ("clusters/<uuid:pk>/revisions/<int:number>/", parts.revision, "revision"),
     ("clusters/<uuid:pk>/parts/", parts.parts, "parts"),
     ("clusters/<uuid:pk>/proofs/", parts.proofs, "proofs"),
+    ("clusters/<uuid:pk>/plan/", operations.plan, "cluster-plan"),
+    ("clusters/<uuid:pk>/operations/", operations.operations, "cluster-operations"),
+    ("clusters/<uuid:pk>/spending/", operations.cluster_spending, "cluster-spending"),
+    ("operations/<uuid:pk>/", operations.operation, "operation"),
     ("nodes/", nodes.nodes, "nodes"),
     ("nodes/<uuid:pk>/", nodes.node, "node"),
     ("jobs/<uuid:pk>/", jobs.job, "job"),
@@ -67,6 +71,10 @@ WRITE = [
     ("clusters/<uuid:pk>/retire/", clusters.retire, "cluster-retire"),
     ("clusters/<uuid:pk>/retry/", clusters.retry, "cluster-retry"),
     ("clusters/<uuid:pk>/fleet/", clusters.fleet, "cluster-fleet"),
+    ("clusters/<uuid:pk>/change/", operations.change, "cluster-change"),
+    ("clusters/<uuid:pk>/software/", operations.software, "cluster-software"),
+    ("clusters/<uuid:pk>/nodes/", operations.nodes, "cluster-nodes"),
+    ("clusters/<uuid:pk>/give-up/", operations.give_up, "cluster-give-up"),
     ("jobs/", jobs.tenant_jobs, "jobs"),
     ("jobs/<uuid:pk>/cancel/", jobs.cancel, "job-cancel"),
     ("cases/", support.tenant_cases, "cases"),

@@ -68,6 +68,8 @@ AWS_ENDPOINT_URL = env("AWS_ENDPOINT_URL", "")
 PCLUSTER = Path(env("PCLUSTER", str(BASE_DIR / ".pcluster-venv" / "bin" / "pcluster")))
 # The socket of the process that knows ParallelCluster's schema; empty: configurations are not checked by it.
 PCLUSTER_SCHEMA = env("PCLUSTER_SCHEMA", "")
+# Whose prices hold; the file that ships is fictional and says so.
+PRICE_FILE = env("PRICE_FILE", str(BASE_DIR / "clusters" / "facts" / "prices.toml"))
 SANDBOX_SPEED = float(env("SANDBOX_SPEED", "60"))
 
 # --- secrets

@@ -132,6 +132,9 @@ def _clusters(made: Examples, numbers: range) -> list[c.Cluster]:
         )
         for n in numbers
     )
+    c.Operation.objects.bulk_create(
+        c.Operation(**mine, cluster=main, kind="change", state="done", asked_by="engine") for _ in numbers
+    )
     c.ExternalObject.objects.bulk_create(
         c.ExternalObject(
             **mine,

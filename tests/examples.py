@@ -192,7 +192,23 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     )
     c.FileSystem.objects.create(**mine, kind="lustre", capacity_gib=1200, mbs_per_tib=250, mount="/fsx")
     made.by_noun["bucket"] = c.Bucket.objects.create(**mine, name=f"data-{tenant.slug}")
+    made.by_noun["operations"] = c.Operation.objects.create(
+        **mine,
+        kind="change",
+        state="done",
+        asked_by="engine",
+        reason="more",
+        started_at=now,
+        ended_at=now,
+        outcome="fine",
+    )
     made.by_noun["nodes"] = node(made["clusters"], 1)
+    c.NodeOrder.objects.create(
+        tenant=tenant, operation=made["operations"], node=made["nodes"], instance_id="i-0123456789", result="done"
+    )
+    c.Leftover.objects.create(
+        **mine, kind="AWS::S3::Bucket", external_id=f"kept-{tenant.slug}", why="kept", found_at=now, reason="data"
+    )
     c.NodeInstance.objects.create(
         tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because=""
     )

@@ -1,5 +1,6 @@
 """Clusters in the API: ask, check, approve, retire, retry, and look."""
 
+from typing import Any
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -7,8 +8,18 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import actions, checking, queries, states
-from clusters.api.shapes import CheckAsked, CheckShown, ClusterAsked, ClusterDetail, ClusterShown, FleetAsked, WhyAsked
+from clusters import actions, checking, foresight, operating, queries, states
+from clusters.api.plan_shapes import PlanTold
+from clusters.api.shapes import (
+    ApprovalAsked,
+    CheckAsked,
+    CheckShown,
+    ClusterAsked,
+    ClusterDetail,
+    ClusterShown,
+    FleetAsked,
+    WhyAsked,
+)
 from clusters.models import CloudAccount, Revision
 from tenants.models import Participation
 from tenants.wall import roles
@@ -47,7 +58,7 @@ def clusters(request: Request) -> Response:
 
 @allow(roles.READ, write=roles.OPERATE)
 @CLUSTERS.described
-@extend_schema(methods=["POST"], request=ClusterAsked, responses={202: ClusterDetail})
+@extend_schema(methods=["POST"], request=ClusterAsked, responses={202: ClusterDetail, 200: CheckShown})
 @endpoint("GET", "POST")
 @repeatable(required=True)
 def tenant_clusters(request: Request) -> Response:
@@ -56,6 +67,8 @@ def tenant_clusters(request: Request) -> Response:
         return _clusters(request)
     sent = asked(ClusterAsked, request)
     participation, account = _participation(sent["participation"]), _account(sent["account"])
+    if sent["dry_run"]:
+        return _checked(account, sent["name"], sent["configuration"])
     checking.refuse_unless_it_fits(
         checking.check_with_engine(account=account, name=sent["name"], body=sent["configuration"])
     )
@@ -76,8 +89,18 @@ def tenant_clusters(request: Request) -> Response:
 def check(request: Request) -> Response:
     """Say what would be found about a configuration, without asking for it."""
     sent = asked(CheckAsked, request)
-    found = checking.check_with_engine(account=_account(sent["account"]), name=sent["name"], body=sent["configuration"])
-    return Response({"fits": found.fits, "findings": [checking.told(finding) for finding in found.findings]})
+    return _checked(_account(sent["account"]), sent["name"], sent["configuration"])
+
+
+def _checked(account: CloudAccount, name: str, body: Any) -> Response:
+    found = checking.check_with_engine(account=account, name=name, body=body)
+    planned = foresight.for_request(account=account, checked=found)
+    plan = None
+    if planned is not None:
+        second = planned.second_person(operating.free_of_approval())
+        plan = PlanTold({**foresight.told(foresight.kept(planned)), "second_person": second, "against": []}).data
+    findings = [checking.told(finding) for finding in found.findings]
+    return Response({"fits": found.fits, "findings": findings, "plan": plan})
 
 
 def _participation(pk: UUID) -> Participation:
@@ -114,14 +137,16 @@ def cluster(request: Request, pk: UUID) -> Response:
 
 
 @allow(roles.APPROVE)
-@extend_schema(request=WhyAsked, responses={202: ClusterDetail})
+@extend_schema(request=ApprovalAsked, responses={202: ClusterDetail})
 @endpoint("POST")
 @repeatable(required=False)
 def approve(request: Request, pk: UUID) -> Response:
-    """Approve what somebody else asked for."""
-    sent = asked(WhyAsked, request)
+    """Agree to the plan of what somebody else asked for: a new cluster, or a change of one."""
+    sent = asked(ApprovalAsked, request)
     version = optional_version(request, sent)
-    actions.approve_cluster(cluster=queries.cluster(pk), person=request.person, by=request.actor, version=version)
+    actions.approve_cluster(
+        cluster=queries.cluster(pk), person=request.person, by=request.actor, version=version, plan=sent["plan"]
+    )
     return shown_cluster(pk, status=202)
 
 

@@ -3,6 +3,7 @@
 from rest_framework import serializers
 
 from clusters import states
+from clusters.api.plan_shapes import PlanTold
 from tenants.web.bodies import Asked
 from tenants.web.listing import Shown
 
@@ -72,6 +73,7 @@ class ClusterAsked(Asked):
     name = serializers.CharField(max_length=63)
     configuration = serializers.DictField()
     reason = serializers.CharField(max_length=300, allow_blank=True, default="")
+    dry_run = serializers.BooleanField(default=False, help_text="Only check it and say what would be made.")
 
 
 class CheckAsked(Asked):
@@ -96,6 +98,15 @@ class FindingShown(serializers.Serializer):
 class CheckShown(serializers.Serializer):
     fits = serializers.BooleanField()
     findings = FindingShown(many=True)
+    plan = PlanTold(allow_null=True, help_text="What would be made, how long it takes and what it costs.")
+
+
+class ApprovalAsked(Asked):
+    why = serializers.CharField(max_length=300, allow_blank=True, default="")
+    version = serializers.IntegerField(min_value=1, max_value=10**9, required=False)
+    plan = serializers.CharField(
+        max_length=40, allow_blank=True, default="", help_text="The digest of the plan that was looked at."
+    )
 
 
 class FleetAsked(Asked):

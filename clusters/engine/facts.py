@@ -19,6 +19,8 @@ from clusters.models import (
     ExternalObject,
     Job,
     Node,
+    NodeOrder,
+    Operation,
     Proof,
     Revision,
 )
@@ -28,7 +30,7 @@ from tenants.history.moves import move
 ENGINE = "engine"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Known:
     """Everything a step needs, read in one transaction before any call."""
 
@@ -43,6 +45,8 @@ class Known:
     proofs: list[Proof] = field(default_factory=list)  # of this generation
     smoke_job: Job | None = None  # of this generation
     access: ClusterAccess | None = None
+    operation: Operation | None = None  # what is under way
+    orders: list[NodeOrder] = field(default_factory=list)  # of it
 
     def part(self, role: str, *, verb: str = "") -> Part:
         """The part as the adapter takes it; with a verb, complete with the request. Raises MissingOutput."""
@@ -63,6 +67,11 @@ class Known:
         """Of the request this part ought to have been made with."""
         spec = next(spec for spec in self.specs if spec.role == role)
         return names.body_digest(spec.body(self.wiring()))
+
+    def wished_digest_of(self, wish: Configuration, role: str) -> str:
+        """The same of another configuration."""
+        made_of = architectures.architecture(wish.architecture, wish.version)
+        return names.body_digest(next(spec for spec in parts(made_of, wish) if spec.role == role).body(self.wiring()))
 
     def wiring(self) -> Wiring:
         return Wiring(
@@ -89,6 +98,7 @@ def read(cluster_id: str) -> Known | None:
     revision = Revision.objects.filter(cluster=cluster).order_by("-number").first()
     wish = read_configuration(revision.body)
     specs = parts(architectures.architecture(cluster.architecture, cluster.architecture_version), wish)
+    operation = Operation.objects.filter(cluster=cluster, state="running").first()
     rows = {row.role: row for row in ExternalObject.objects.filter(cluster=cluster)}
     return Known(
         now=cluster.now,
@@ -104,6 +114,8 @@ def read(cluster_id: str) -> Known | None:
             cluster=cluster, purpose=Job.Purpose.PROOF, engine_name=smoke_name(cluster)
         ).first(),
         access=ClusterAccess.objects.filter(cluster=cluster).first(),
+        operation=operation,
+        orders=list(NodeOrder.objects.filter(operation=operation).select_related("node")) if operation else [],
     )
 
 

@@ -7,11 +7,12 @@ from typing import Literal
 from clusters.providers import ErrorKind, Phase
 from clusters.states import FLEET, FLEET_MOVING
 
-Verb = Literal["create", "update", "delete", "start", "stop"]  # the last two: of the compute fleet
+Verb = Literal["create", "update", "delete", "start", "stop", "order", "cancel"]  # start and stop: of the compute fleet
 Answer = Literal["yes", "no", "unknown"]
 
 SOON, BUSY, WATCH = 5.0, 15.0, 600.0  # seconds until the next look: after a call, while it works, when settled
 THROTTLED, LOST = 30.0, 60.0
+TRIES, AGAIN_AFTER = 3, 120.0  # a deletion that failed is asked for again by itself so often, after so long
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class PartNow:
     existed: bool = False
     fleet: str = ""  # the engine's word for its compute fleet, where it has one
     put_back: bool = False  # its last update was refused and undone
+    deletes: int = 0  # how often it was asked to go in this generation
+    stoppable: bool = False  # it is being updated in a way that can be stopped
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ class Wish:
     fleet_wanted: str = "running"
     fleet_settled: int = 0  # the last generation whose wish for the fleet was seen
     consistency: float = 300.0  # seconds during which "not found" proves nothing
+    order: str = ""  # what nodes were told to do and have not done yet, in a sentence
+    order_unsent: bool = False
+    stop: bool = False  # somebody wants the change that is under way to be stopped
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,9 @@ def _move_fleet(wish: Wish, part: PartNow, now: dict[str, str], moving: str) -> 
 
 
 def _nodes_and_proofs(wish: Wish, parts: Sequence[PartNow], now: dict[str, str], moving: str) -> Plan:
+    if wish.order:
+        call = Call("cluster", "order") if wish.order_unsent else None
+        return Plan(moving, SOON if call else BUSY, call, why=wish.order, parts=now)
     if wish.nodes_running < wish.nodes_wanted:
         short = f"{wish.nodes_wanted - wish.nodes_running} of {wish.nodes_wanted} nodes are not running."
         if wish.proven == wish.generation or wish.fleet_wanted == "stopped":
@@ -179,6 +188,8 @@ def _make(wish: Wish, part: PartNow, now: dict[str, str], moving: str) -> Plan |
         return _mend(wish, part, here, moving, new_try)
     if part.phase in ("busy", "deleting"):
         word = "deleting" if part.phase == "deleting" else ("updating" if part.existed else "creating")
+        if wish.stop and part.stoppable:
+            return Plan(moving, SOON, Call(part.role, "cancel"), why=part.reason, parts={**here, part.role: word})
         return Plan(_unless_settled(wish, moving), BUSY, why=part.reason, parts={**here, part.role: word})
     if part.behind:
         return Plan(moving, SOON, Call(part.role, "update"), parts={**here, part.role: "exists"})
@@ -238,6 +249,11 @@ def _remove(wish: Wish, part: PartNow, now: dict[str, str]) -> Plan | None:
     asked = part.last_call == "delete" and part.applied >= wish.generation
     if part.phase == "failed" and asked:
         why = part.reason or "The provider could not delete it."
+        if part.deletes < TRIES:
+            # Interfaces that belong to something else often go a little later, and then it works.
+            if part.call_age is None or part.call_age < AGAIN_AFTER:
+                return Plan("deleting", BUSY, why=why, parts={**now, part.role: "failed"})
+            return Plan("deleting", SOON, Call(part.role, "delete"), why=why, parts={**now, part.role: "failed"})
         return Plan("deleting", WATCH, why=why, parts={**now, part.role: "failed"}, needs_person=why)
     if asked and part.call_age is not None and part.call_age < wish.consistency:
         return Plan("deleting", BUSY, parts={**now, part.role: "deleting"})

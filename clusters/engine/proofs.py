@@ -55,10 +55,10 @@ class Evidence:
     wants_smoke_job: bool = False
 
 
-def gather(known: Known, seen: Mapping[str, Seen]) -> Evidence:
+def gather(known: Known, seen: Mapping[str, Seen], *, waits: bool = False) -> Evidence:
     """Look for what is still to be shown. Asks nothing while the cluster is not complete or has been proven."""
     cluster = known.cluster
-    if not cluster.wanted or cluster.proven >= cluster.generation or not _complete(known, seen):
+    if not cluster.wanted or cluster.proven >= cluster.generation or waits or not _complete(known, seen):
         return Evidence(open=cluster.proven < cluster.generation)
     shown = {proof.kind: Result(proof.kind, proof.passed, proof.evidence) for proof in known.proofs}
     endpoint, systems, smoke = None, None, False
@@ -177,7 +177,8 @@ def keep_access(cluster: Cluster, endpoint: Endpoint) -> ClusterAccess:
 
 def _launch_smoke_job(cluster: Cluster) -> None:
     """One job over all compute nodes of the largest partition; its name makes a second one impossible."""
-    groups = list(Node.objects.filter(cluster=cluster, role="compute").values_list("group", flat=True))
+    seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
+    groups = list(seats.values_list("group", flat=True))
     if not groups:
         return
     largest = max(sorted(set(groups)), key=groups.count)

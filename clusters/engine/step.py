@@ -9,10 +9,10 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from clusters.architectures.parts import MissingOutput
-from clusters.engine import facts, proofs, seats, turns, writing
+from clusters.engine import closing, facts, leftovers, names, orders, proofs, seats, turns, writing
 from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
-from clusters.models import Cluster, ExternalObject
-from clusters.providers import HasFleet, ProviderError, Seen, adapter
+from clusters.models import Cluster, ExternalObject, Operation
+from clusters.providers import HasFleet, Ordered, Part, ProviderError, Seen, adapter
 from clusters.providers.programs import Ran
 from tenants import metrics
 from tenants.wall.acting import acting_for
@@ -45,11 +45,29 @@ def step(held: due.Held) -> None:
             return
         facts.intend_parts(known)
     looked = look(known)
-    evidence = proofs.gather(known, looked.seen)
-    todo = plan(_wish(known, looked, evidence), [_part(known, looked, spec.role) for spec in known.specs])
-    outcome = _carry_out(held, known, todo.call) if todo.call else None
+    order = orders.progress(known, looked.seen)
+    parts = [_part(known, looked, spec.role) for spec in known.specs]
+    # What is still to be changed proves nothing about what it is to become.
+    evidence = proofs.gather(known, looked.seen, waits=bool(order.sentence) or any(part.behind for part in parts))
+    todo = plan(_wish(known, looked, evidence, order), parts)
+    outcome = _carry_out(held, known, looked, todo.call) if todo.call else None
+    left: list[leftovers.Found] | None = None
+    if todo.state == "deleted" and known.cluster.state == "deleting":
+        todo, left = _look_for_leftovers(known, todo)
     with acting_for(held.tenant_id, staff=True):
-        _write(held, known, looked, todo, outcome, evidence)
+        cluster = _write(held, known, looked, todo, outcome, evidence, order)
+        if left is not None and cluster.state == "deleted":
+            leftovers.write(cluster, left)
+
+
+def _look_for_leftovers(known: facts.Known, todo: Plan) -> tuple[Plan, list[leftovers.Found] | None]:
+    """It counts as deleted when it is known what of it is left."""
+    try:
+        return todo, leftovers.gather(known)
+    except ProviderError as error:
+        log.warning("leftovers_not_seen", cluster=known.cluster.name, kind=error.kind, message=error.message)
+        needs = error.message if error.kind == "denied" else ""
+        return replace(todo, state="deleting", again=30.0, why=error.message, needs_person=needs), None
 
 
 def look(known: facts.Known) -> Looked:
@@ -91,6 +109,8 @@ def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
         existed=row.existed,
         fleet=seen.fleet if seen else "",
         put_back=bool(seen and seen.put_back),
+        deletes=row.deletes,
+        stoppable=bool(seen and row.kind == "stack" and seen.status == "UPDATE_IN_PROGRESS"),
     )
 
 
@@ -106,8 +126,8 @@ def _behind(known: facts.Known, row: ExternalObject, seen: Seen | None) -> bool:
         return False
 
 
-def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence) -> Wish:
-    cluster = known.cluster
+def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence, order: orders.Progress) -> Wish:
+    cluster, operation = known.cluster, known.operation
     running = [
         node for seen in looked.seen.values() for node in seen.nodes if seats.STATES.get(node.status) == "running"
     ]
@@ -123,6 +143,9 @@ def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence) -> Wish
         fleet_wanted=cluster.fleet_wanted,
         fleet_settled=cluster.fleet_settled,
         consistency=settings.CONSISTENCY_SECONDS,
+        order=order.sentence,
+        order_unsent=order.unsent,
+        stop=bool(operation and operation.cancel_wished_at),
     )
 
 
@@ -144,24 +167,38 @@ class Outcome:
     error: ProviderError | None = None
     missing: str = ""
     ran: tuple[Ran, ...] = ()  # the programs that the call ran
+    ordered: Ordered | None = None
 
 
-def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
+def _carry_out(held: due.Held, known: facts.Known, looked: Looked, call: Call) -> Outcome:
     """Commit the intent, then call. A crash in between is healed by looking: the row names what to look for."""
     with acting_for(held.tenant_id, staff=True):
         row = ExternalObject.objects.get(pk=known.rows[call.role].pk)
         if call.verb == "create" and (row.last_call == "delete" or row.state == "gone"):
             facts.begin_again(row, known.cluster)
         known.rows[call.role] = row
+    if call.verb in ("order", "cancel"):
+        return _tell(held, known, row, call)
     try:
         part = known.part(call.role, verb=call.verb)
+        if call.verb == "update":
+            part = _with_what_goes(known, looked, part)
+        elif call.verb == "delete":
+            body = known.operation.body if known.operation else None
+            part = replace(
+                part, body={**part.body, "retain": bool((body or {}).get("retain"))}, token=_again(part, row)
+            )
     except MissingOutput as error:
         return Outcome(call, missing=str(error))
     with acting_for(held.tenant_id, staff=True):
         # In the order of the actions, things before the row that waits: the other way round each would wait for the other.
         Cluster.objects.filter(pk=known.cluster.pk, first_call_at=None).update(first_call_at=Now())
         ExternalObject.objects.filter(pk=row.pk).update(
-            last_call=call.verb, last_call_at=Now(), token=part.token, absences=0
+            last_call=call.verb,
+            last_call_at=Now(),
+            token=part.token,
+            absences=0,
+            deletes=row.deletes + 1 if call.verb == "delete" else 0,
         )
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
@@ -187,9 +224,59 @@ def _carry_out(held: due.Held, known: facts.Known, call: Call) -> Outcome:
     return replace(outcome, ran=tuple(getattr(provider, "ran", ())))
 
 
+def _again(part: Part, row: ExternalObject) -> str:
+    """Asking once more to delete the same is another call, and needs another token."""
+    return part.token if not row.deletes else names.token(row.name, f"delete {row.deletes}", row.applied)
+
+
+def _with_what_goes(known: facts.Known, looked: Looked, part: Part) -> Part:
+    """An update leaves alone what it does not name, so what is to go has to be named; ParallelCluster wants leave to take nodes away."""
+    body = dict(part.body)
+    if part.kind == "hyperpod":
+        wished = {group.name for group in known.configuration.instance_groups}
+        there = looked.seen["cluster"].body.get("groups", {})
+        body["surplus"] = sorted(set(there) - wished)
+    elif part.kind == "parallelcluster" and known.operation is not None and known.operation.removes_nodes:
+        wish = body["configuration"]
+        scheduling = wish["Scheduling"]
+        settled = {**scheduling, "SlurmSettings": {**scheduling["SlurmSettings"], "QueueUpdateStrategy": "TERMINATE"}}
+        body["configuration"] = {**wish, "Scheduling": settled}
+    return replace(part, body=body)
+
+
+def _tell(held: due.Held, known: facts.Known, row: ExternalObject, call: Call) -> Outcome:
+    """An order to nodes is sent once: that it is about to be sent is committed before, and nobody sends it again."""
+    operation = known.operation
+    assert operation is not None
+    with acting_for(held.tenant_id, staff=True):
+        if call.verb == "order":
+            Operation.objects.filter(pk=operation.pk, sent_at=None).update(sent_at=Now())
+            operation.refresh_from_db(fields=["sent_at"])
+        if not due.renew(held):
+            raise due.LostLease(f"{held.kind} {held.ref}")
+    provider = adapter(row.kind, turns.keeper(held), program=settings.PCLUSTER)
+    part = replace(known.part(call.role), token=names.token(row.name, call.verb, known.cluster.generation))
+    before = (row.last_call, row.last_call_at)
+    try:
+        if call.verb == "cancel":
+            provider.cancel(known.account, part)
+            return Outcome(call, before)
+        told = provider.order(known.account, part, operation.kind, orders.targets(known))
+        return Outcome(call, before, ordered=told)
+    except ProviderError as error:
+        log.warning("order_failed", order=operation.kind, part=row.name, kind=error.kind, message=error.message)
+        return Outcome(call, before, error=error)
+
+
 def _write(
-    held: due.Held, known: facts.Known, looked: Looked, todo: Plan, outcome: Outcome | None, evidence: proofs.Evidence
-) -> None:
+    held: due.Held,
+    known: facts.Known,
+    looked: Looked,
+    todo: Plan,
+    outcome: Outcome | None,
+    evidence: proofs.Evidence,
+    order: orders.Progress,
+) -> Cluster:
     """The one fenced transaction: lock the thing, finish our turn, write what was seen and done."""
     cluster = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=known.cluster.pk)
     verdict = judge(todo, outcome, known, patience_over=_patience_over(known, outcome))
@@ -207,7 +294,11 @@ def _write(
     writing.storage(cluster, known, looked.seen)
     proofs.write(cluster, evidence)
     writing.fleet(cluster, known, looked.seen, settled=todo.fleet_settled)
+    overtaken = cluster.generation != known.cluster.generation
     writing.cluster(cluster, known, looked, todo, verdict)
+    if not overtaken:
+        closing.close(cluster, known, looked, todo, verdict, outcome, order)
+    return cluster
 
 
 @dataclass(frozen=True)
@@ -233,6 +324,9 @@ def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_o
         return Verdict(todo.state, 600, outcome.missing, needs_person=outcome.missing)
     if outcome.error is None:
         return base
+    if todo.call is not None and todo.call.verb in ("order", "cancel"):
+        # What nodes were told changes nothing that is wished; the operation says what became of it.
+        return replace(base, throttled=outcome.error.kind == "throttled")
     kind, message = outcome.error.kind, outcome.error.message
     was = known.cluster.state
     if kind == "throttled" and outcome.error.code in PROGRAM_AGAIN:

@@ -91,6 +91,8 @@ def _advance(row: ExternalObject, to: str, seen: Seen | None) -> None:
 
 def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
     verb, error = outcome.call.verb, outcome.error
+    if verb in ("order", "cancel"):
+        return
     evidence.keep(row, outcome)
     if error is not None:
         if error.kind == "unclear" and verb == "create":
@@ -126,18 +128,18 @@ def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: b
     if gone and known.rows["cluster"].state != "gone":
         return
     rows = {(node.group, node.seat): node for node in Node.objects.filter(cluster=cluster)}
-    if not rows and not gone and not ending:
-        rows = _make_seats(cluster, known)
+    wanted = {group.name: group.count for group in known.configuration.instance_groups}
+    if not gone and not ending:
+        rows |= _make_seats(cluster, known, set(rows))
     before = [Seat(node.group, node.seat, node.instance_id, node.state) for node in rows.values()]
     resting = _resting(cluster, known)
-    after = seated(before, told.nodes, ending=gone, resting=resting)
+    after = seated(before, told.nodes, ending=gone, resting=resting, wanted=None if ending else wanted)
     changed: dict[tuple[str, str], list[Node]] = {}
     for seat in after:
         node = rows.get((seat.group, seat.number)) or _make_seat(cluster, known, seat.group, seat.number)
         _sit(node, seat)
         if node.state != seat.state:
-            if seat.state == "gone":
-                _leave(node, "stopped" if seat.group in resting else "gone")
+            _leave_or_return(node, seat, "stopped" if seat.group in resting else seat.state)
             changed.setdefault((node.state, seat.state), []).append(node)
     for (_, to), moved in sorted(changed.items()):
         _tell(cluster, to, moved)
@@ -150,15 +152,13 @@ def _resting(cluster: Cluster, known: Known) -> frozenset[str]:
     return frozenset(group.name for group in known.configuration.instance_groups if group.role == "compute")
 
 
-def _leave(node: Node, because: str) -> None:
-    NodeInstance.objects.filter(node=node, sat_until=None).update(sat_until=Now(), left_because=because)
-
-
-def _make_seats(cluster: Cluster, known: Known) -> dict[tuple[str, int], Node]:
+def _make_seats(cluster: Cluster, known: Known, there: set[tuple[str, int]]) -> dict[tuple[str, int], Node]:
+    """The seats that the configuration has and we do not."""
     made = [
         _seat(cluster, known, group.name, number)
         for group in known.configuration.instance_groups
         for number in range(1, group.count + 1)
+        if (group.name, number) not in there
     ]
     Node.objects.bulk_create(made)
     return {(node.group, node.seat): node for node in made}
@@ -197,10 +197,11 @@ def _sit(node: Node, seat: Seated) -> None:
             "private_ip": seat.seen.private_ip or node.private_ip,
             "az_id": seat.seen.az_id or node.cluster.az_id,
             "instance_type": seat.seen.instance_type or node.instance_type,
+            "software_at": seat.seen.software_at or node.software_at,
         }
     if seat.seen is not None and seat.seen.instance_id != node.instance_id:
         if node.instance_id:
-            _leave(node, "replaced")
+            NodeInstance.objects.filter(node=node, sat_until=None).update(sat_until=Now(), left_because="replaced")
         NodeInstance.objects.get_or_create(
             tenant_id=node.tenant_id, node=node, instance_id=seat.seen.instance_id, defaults={"sat_from": Now()}
         )
@@ -209,6 +210,17 @@ def _sit(node: Node, seat: Seated) -> None:
         Node.objects.filter(pk=node.pk).update(**different)
         for name, value in different.items():
             setattr(node, name, value)
+
+
+def _leave_or_return(node: Node, seat: Seated, because: str) -> None:
+    """An instance that the engine no longer lists is not paid for; one that is listed again was never away."""
+    stay = NodeInstance.objects.filter(node=node, instance_id=node.instance_id)
+    if seat.seen is None and seat.state in ("gone", "replacing"):
+        stay.filter(sat_until=None).update(sat_until=Now(), left_because=because)
+    elif seat.seen is not None and node.state in ("gone", "replacing"):
+        stay.exclude(sat_until=None).filter(left_because__in=("gone", "replacing", "stopped")).update(
+            sat_until=None, left_because=""
+        )
 
 
 def _tell(cluster: Cluster, to: str, moved: list[Node]) -> None:

@@ -11,6 +11,7 @@ from clusters.models.cluster import (
 from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
 from clusters.models.node import Node, NodeInstance
+from clusters.models.operation import Leftover, NodeOrder, Operation
 from clusters.models.storage import Bucket, FileSystem
 
 __all__ = [
@@ -22,8 +23,11 @@ __all__ = [
     "ExternalObject",
     "FileSystem",
     "Job",
+    "Leftover",
     "Node",
     "NodeInstance",
+    "NodeOrder",
+    "Operation",
     "Proof",
     "QuotaGrant",
     "QuotaRequest",

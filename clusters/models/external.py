@@ -31,6 +31,7 @@ class ExternalObject(TenantOwned):
     intended_at = models.DateTimeField()
     last_call_at = models.DateTimeField(null=True)
     last_call = models.CharField(max_length=8, blank=True)
+    deletes = models.PositiveSmallIntegerField(default=0)  # how often it was asked to go, in this generation
     last_seen_at = models.DateTimeField(null=True)
     absences = models.PositiveSmallIntegerField(default=0)  # looks in a row that found nothing
     newest_event = models.CharField(

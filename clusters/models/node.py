@@ -27,6 +27,7 @@ class Node(TenantOwned):
     private_ip = models.CharField(max_length=45, blank=True)
     az_id = models.CharField(max_length=20, blank=True)
     since = models.DateTimeField(null=True)
+    software_at = models.DateTimeField(null=True)  # when its engine last changed its machine image
 
     class Meta(TenantOwned.Meta):
         constraints = [

@@ -1,6 +1,6 @@
 """The contract every provider adapter keeps. An adapter translates; it never waits, retries, decides or imports Django."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +45,7 @@ class NodeSeen:
     private_ip: str = ""
     az_id: str = ""
     launched_at: datetime | None = None
+    software_at: datetime | None = None  # when the engine last changed its machine image
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,14 @@ class Seen:
     body: Mapping[str, Any] = field(default_factory=dict)  # what can be compared with the wish, e.g. counts per group
 
 
+@dataclass(frozen=True)
+class Ordered:
+    """What the provider answered to an order, node by node: never one word for a batch."""
+
+    accepted: tuple[str, ...] = ()
+    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # instance -> code and sentence
+
+
 class ProviderError(Exception):
     """A call that did not succeed. `kind` says what the engine may do next; `message` is the provider's sentence.
 
@@ -87,13 +96,20 @@ class ProviderError(Exception):
         self.kind, self.message, self.code = kind, message, code
 
 
+Order = Literal["reboot", "replace", "remove", "software"]
+
+
 class Provider(Protocol):
-    """Four calls. Each may be repeated; none waits. All may raise ProviderError, `look` too."""
+    """Each call may be repeated, but for `order`; none waits. All may raise ProviderError, `look` too."""
 
     def look(self, account: Account, part: Part) -> Seen: ...
     def create(self, account: Account, part: Part) -> str: ...  # the external id, or "" where it is not known yet
     def update(self, account: Account, part: Part) -> None: ...
     def delete(self, account: Account, part: Part) -> None: ...
+    def cancel(self, account: Account, part: Part) -> None: ...  # stop the update that is under way, and put it back
+    def order(
+        self, account: Account, part: Part, order: Order, targets: Sequence[str]
+    ) -> Ordered: ...  # instances, or groups for software
 
 
 class HasFleet(Protocol):

@@ -5,13 +5,15 @@ of `objects` is {"bucket", "key", "text"}, its key depends on its content, and p
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from clusters.providers import (
     Account,
     NodeSeen,
+    Order,
+    Ordered,
     Part,
     PartEvent,
     Phase,
@@ -32,6 +34,12 @@ PHASES: Mapping[str, Phase] = {
     "Deleting": "deleting",
 }
 EVENTS = 200
+CALLS: Mapping[str, str] = {
+    "reboot": "BatchRebootClusterNodes",
+    "replace": "BatchReplaceClusterNodes",
+    "remove": "BatchDeleteClusterNodes",
+}
+BATCH = {"Type": "CAPACITY_PERCENTAGE", "Value": 10}  # so many at a time
 BUSY = re.compile(r"\bis (currently )?(in (the )?)?['\"]?(Creating|Updating|RollingBack|SystemUpdating|Deleting)\b")
 HOST_ADDRESS = re.compile(r"^ip-(\d+)-(\d+)-(\d+)-(\d+)\.")
 
@@ -82,9 +90,10 @@ class HyperPod:
     def update(self, account: Account, part: Part) -> None:
         wished = part.body["request"]
         request = {"ClusterName": part.name, "InstanceGroups": wished["InstanceGroups"]}
-        for field in ("NodeRecovery", "InstanceGroupsToDelete"):
-            if field in wished:
-                request[field] = wished[field]
+        if "NodeRecovery" in wished:
+            request["NodeRecovery"] = wished["NodeRecovery"]
+        if part.body.get("surplus"):
+            request["InstanceGroupsToDelete"] = list(part.body["surplus"])
         _check("UpdateCluster", request)
         _upload(account, part)
         try:
@@ -98,6 +107,36 @@ class HyperPod:
         except ProviderError as error:
             if not _missing(error):
                 raise _later_if_busy(error) from error
+
+    def cancel(self, account: Account, part: Part) -> None:
+        raise ProviderError("refused", "HyperPod has no call that stops an update.", code="NotOffered")
+
+    def order(self, account: Account, part: Part, order: Order, targets: Sequence[str]) -> Ordered:
+        """Some of the nodes may be taken while others are refused; what is not named in the answer was not taken."""
+        if order == "software":
+            return self._software(account, part, targets)
+        try:
+            said = aws.call(account, "sagemaker", CALLS[order], ClusterName=part.name, NodeIds=list(targets))
+        except ProviderError as error:
+            raise _later_if_busy(error) from error
+        refused = {
+            each["NodeId"]: (str(each.get("ErrorCode") or each.get("Code", "")), str(each.get("Message", "")))
+            for each in said.get("Failed", [])
+        }
+        return Ordered(tuple(said.get("Successful", ())), refused)
+
+    def _software(self, account: Account, part: Part, groups: Sequence[str]) -> Ordered:
+        request: dict[str, Any] = {
+            "ClusterName": part.name,
+            "InstanceGroups": [{"InstanceGroupName": name} for name in groups],
+            "DeploymentConfig": {"RollingUpdatePolicy": {"MaximumBatchSize": BATCH}},
+        }
+        _check("UpdateClusterSoftware", request)
+        try:
+            aws.call(account, "sagemaker", "UpdateClusterSoftware", **request)
+        except ProviderError as error:
+            raise _later_if_busy(error) from error
+        return Ordered(tuple(groups))
 
     def _events(self, account: Account, part: Part) -> tuple[PartEvent, ...]:
         """Oldest first; only clusters with continuous provisioning report any."""
@@ -138,6 +177,7 @@ def _group(group: Mapping[str, Any]) -> dict[str, Any]:
         "target": group.get("TargetCount", 0),
         "status": group.get("Status", ""),
         "instance_type": group.get("InstanceType", "").removeprefix("ml."),
+        "software": group.get("SoftwareUpdateStatus", ""),
     }
 
 
@@ -152,6 +192,7 @@ def _node(node: Mapping[str, Any]) -> NodeSeen:
         message=status.get("Message", ""),
         private_ip=".".join(address.groups()) if address else "",
         launched_at=node.get("LaunchTime"),
+        software_at=node.get("LastSoftwareUpdateTime"),
     )
 
 

@@ -6,7 +6,7 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from clusters.providers import (
     FleetVerb,
     Keep,
     NodeSeen,
+    Order,
+    Ordered,
     Part,
     ProviderError,
     Seen,
@@ -106,6 +108,16 @@ class ParallelCluster:
         if moved.code or moved.answer is None:
             raise _error(moved)
         return ""
+
+    def cancel(self, account: Account, part: Part) -> None:
+        Stacks().cancel(account, part)
+
+    def order(self, account: Account, part: Part, order: Order, targets: Sequence[str]) -> Ordered:
+        """An instance that is gone is replaced by the daemon on the head node; there is no call for anything else."""
+        if order != "replace":
+            raise ProviderError("refused", "ParallelCluster has no call for this.", code="NotOffered")
+        said = aws.call(account, "ec2", "TerminateInstances", InstanceIds=list(targets))
+        return Ordered(tuple(each["InstanceId"] for each in said.get("TerminatingInstances", ())))
 
     def _with_fresh_keys(self, account: Account, act: Callable[[], str]) -> str:
         """Once more with new ones when they were over: such a call was refused before anything was done."""

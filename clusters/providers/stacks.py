@@ -4,11 +4,11 @@
 {"seen": the key of the newest event that is already recorded}.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from clusters.providers import Account, Part, PartEvent, Phase, ProviderError, Seen, aws
+from clusters.providers import Account, Order, Ordered, Part, PartEvent, Phase, ProviderError, Seen, aws
 
 # Every status that CloudFormation has. `failed` means that the stack will not move again by itself.
 PHASES: Mapping[str, Phase] = {
@@ -109,7 +109,27 @@ class Stacks:
             raise _later_if_busy(error) from error
 
     def delete(self, account: Account, part: Part) -> None:
-        aws.call(account, "cloudformation", "DeleteStack", StackName=part.name, ClientRequestToken=part.token)
+        """With `retain` in the body, what could not be deleted before is left where it is; only a failed deletion takes that."""
+        keep = self._stuck(account, part) if part.body.get("retain") else []
+        more = {"RetainResources": keep} if keep else {}
+        aws.call(account, "cloudformation", "DeleteStack", StackName=part.name, ClientRequestToken=part.token, **more)
+
+    def _stuck(self, account: Account, part: Part) -> list[str]:
+        resources = aws.pages(
+            account, "cloudformation", "ListStackResources", "StackResourceSummaries", StackName=part.name
+        )
+        return [each["LogicalResourceId"] for each in resources if each["ResourceStatus"] == "DELETE_FAILED"]
+
+    def cancel(self, account: Account, part: Part) -> None:
+        try:
+            aws.call(account, "cloudformation", "CancelUpdateStack", StackName=part.name, ClientRequestToken=part.token)
+        except ProviderError as error:
+            if "cannot" in error.message.lower() or "_COMPLETE" in error.message or "ROLLBACK" in error.message:
+                return  # it was over before: the next look says how
+            raise
+
+    def order(self, account: Account, part: Part, order: Order, targets: Sequence[str]) -> Ordered:
+        raise ProviderError("refused", "A stack has no nodes.", code="NotOffered")
 
     def _events(self, account: Account, stack_id: str, seen: str) -> list[dict[str, Any]]:
         """Newest first, up to the one that is recorded already."""

@@ -19,6 +19,7 @@ KINDS = (
     "no_answer",
     "job_fails",
     "resource_fails",
+    "resource_stays",
 )
 SHELF = "faults"
 

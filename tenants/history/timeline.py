@@ -29,7 +29,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {}
 WORDS = frozenset(
-    {"was", "to", "medium", "role", "duty", "cause", "outcome"}
+    {"was", "to", "medium", "role", "duty", "cause", "outcome", "what"}
 )  # facts that hold a word of ours, to be translated
 IMPORT = "import"  # the source of what happened before the portal knew: nobody reacts to it any more
 

@@ -260,11 +260,47 @@ SITUATIONS = {
     "a delete that failed needs a person": (
         wish("deleting", wanted=False, generation=2, **READY),
         [
-            part(STACK, phase="failed", state="deleting", last_call="delete", applied=2, call_age=OLD),
+            part(STACK, phase="failed", state="deleting", last_call="delete", applied=2, call_age=OLD, deletes=3),
             part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete"),
         ],
         "deleting",
         None,
+    ),
+    "a delete that failed is asked for again, some times": (
+        wish("deleting", wanted=False, generation=2, **READY),
+        [
+            part(STACK, phase="failed", state="deleting", last_call="delete", applied=2, call_age=OLD, deletes=2),
+            part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete"),
+        ],
+        "deleting",
+        Call("base", "delete"),
+    ),
+    "a delete that failed just now is waited for": (
+        wish("deleting", wanted=False, generation=2, **READY),
+        [
+            part(STACK, phase="failed", state="deleting", last_call="delete", applied=2, call_age=YOUNG, deletes=1),
+            part(HYPERPOD, state="gone", phase="absent", absences=3, last_call="delete"),
+        ],
+        "deleting",
+        None,
+    ),
+    "an order to nodes is sent when everything is there": (
+        wish("ready", order="It waits to be sent.", order_unsent=True, **READY),
+        [STACK, HYPERPOD],
+        "updating",
+        Call("cluster", "order"),
+    ),
+    "an order that was sent is waited for, and short nodes are no trouble meanwhile": (
+        wish("updating", order="1 of 2 nodes are through.", nodes_running=3, **READY),
+        [STACK, HYPERPOD],
+        "updating",
+        None,
+    ),
+    "an update that somebody wants stopped is stopped where that can be done": (
+        wish("updating", stop=True, generation=2, proven=1),
+        [part(STACK, phase="busy", state="updating", stoppable=True, last_call="update"), HYPERPOD],
+        "updating",
+        Call("base", "cancel"),
     ),
     "what is not ours is not deleted": (
         wish("deleting", wanted=False, generation=2),

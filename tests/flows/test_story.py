@@ -139,7 +139,7 @@ def test_from_a_request_to_the_published_minutes(story_tree: RunningTree, browse
     stranger = Visitor(browser, story_tree, "iona@kestrivane.example")
 
     cluster = _ask_for_a_cluster(customer)
-    architect.go(cluster).locator('form[action$="/approve/"] button').click()
+    architect.go(f"{cluster}approve/").locator('form[action$="/approve/"] button[type=submit]').click()
     expect(architect.page.locator("h1 [data-state=requested]")).to_have_count(0)
     customer.page.reload()  # a request that waits for a person does not poll; from here on the page follows by itself
     expect(customer.page.locator("h1 [data-state=ready]")).to_be_visible(timeout=LAUNCH)

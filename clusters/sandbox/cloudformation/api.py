@@ -119,6 +119,18 @@ def update_stack(cloud: Cloud, call: Call) -> dict[str, Any]:
     return {"StackId": stack.id}
 
 
+@operation("cloudformation", "CancelUpdateStack")
+def cancel_update(cloud: Cloud, call: Call) -> dict[str, Any]:
+    stack = stacks.existing(cloud, call, call.parameters["StackName"])
+    if stack.status != "UPDATE_IN_PROGRESS":
+        message = f"CancelUpdateStack cannot be called from current stack status {stack.status}"
+        raise AwsError("ValidationError", message, 400)
+    cloud.store.change(call.shelf())
+    update.cancel(cloud, stack, call.now)
+    call.effective = True
+    return {}
+
+
 @operation("cloudformation", "DeleteStack")
 def delete_stack(cloud: Cloud, call: Call) -> dict[str, Any]:
     wish = call.parameters

@@ -140,7 +140,11 @@ def begin_deleting(cloud: Cloud, stack: Stack, resource: Resource, at: float) ->
         return
     stack.note(at, resource, "DELETE_IN_PROGRESS")
     rule = KINDS[resource.type]
+    names = {"logical": resource.logical, "type": resource.type, "stack": stack.name}
+    fault = cloud.faults.take(("resource_stays",), stack.account, "cloudformation", "DeleteStack", names)
     try:
+        if fault:
+            raise AwsError("DependencyViolation", fault.message or f"{resource.physical} has a dependent object.", 400)
         rule.delete(stack.place(cloud, resource.logical), resource.physical, resource.properties)
         resource.ends = at + rule.goes
     except AwsError as error:

@@ -105,10 +105,19 @@ def _change(cloud: Cloud, stack: Stack, resource: Resource, at: float) -> None:
     engine.begin_creating(cloud, stack, replacement, at)
 
 
+def cancel(cloud: Cloud, stack: Stack, at: float) -> None:
+    """Somebody changed their mind: what is done is undone."""
+    for resource in [*stack.resources.values(), *stack.leftovers]:
+        if resource.busy:
+            stack.note(at, resource, resource.status.replace("_IN_PROGRESS", "_FAILED"), "Resource update cancelled")
+    _put_back(cloud, stack, at, "")
+
+
 def _put_back(cloud: Cloud, stack: Stack, at: float, failed: str) -> None:
     """Undo what was done, newest first; the old template is the stack's again."""
     assert stack.before is not None
-    stack.move(at, "UPDATE_ROLLBACK_IN_PROGRESS", f"The following resource(s) failed to update: [{failed}]. ")
+    reason = f"The following resource(s) failed to update: [{failed}]. " if failed else "User Initiated"
+    stack.move(at, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
     stack.body, stack.template, stack.parameters = stack.before
     from clusters.sandbox.cloudformation import engine
 

@@ -1,5 +1,6 @@
 """The calls of SageMaker that concern HyperPod clusters."""
 
+import contextlib
 import secrets
 import string
 from typing import Any
@@ -93,6 +94,8 @@ def describe_cluster(cloud: Cloud, call: Call) -> dict[str, Any]:
         shown |= {"CurrentCount": running, "TargetCount": wanted, "Status": cluster.group_status(name, now)}
         if group.get("MinInstanceCount") is not None:
             shown["MinCount"] = group["MinInstanceCount"]
+        if cluster.software_status(name, now):
+            shown["SoftwareUpdateStatus"] = cluster.software_status(name, now)
         plan = training_plans.by_arn(cloud, call.account, call.region, group.get("TrainingPlanArn", ""))
         if plan is not None:
             shown["TrainingPlanStatus"] = training_plans.status(cloud, plan)
@@ -190,9 +193,39 @@ def _resize(cloud: Cloud, call: Call, cluster: Cluster, groups: list[dict[str, A
         for node in cluster.nodes:
             if node.group == name:
                 node.gone = min(node.gone, call.now)
+    with contextlib.suppress(scripts.ScriptsFail):  # what new scripts say of the groups, the controller learns
+        cluster.partitions = scripts.partitions(cloud, call, cluster.groups, cluster.on_eks)
     life.seat_nodes(cloud, cluster, more, subnets, call.now)
     last = max([node.ready for node in cluster.nodes if node.began == call.now], default=call.now + model.LAST_CHECKS)
     cluster.updating = call.now + 1.0 if cluster.continuous else last + model.LAST_CHECKS
+
+
+@operation("sagemaker", "UpdateClusterSoftware")
+def update_cluster_software(cloud: Cloud, call: Call) -> dict[str, Any]:
+    """A rolling update: batch after batch of each named group (all of them when none is named) gets a new machine image."""
+    cluster, wish = life.named(cloud, call), call.parameters
+    if cluster.status(call.now) != "InService":
+        raise AwsError(
+            "ConflictException", f"Cluster {cluster.name} is {cluster.status(call.now)} and cannot be updated."
+        )
+    named = [group["InstanceGroupName"] for group in wish.get("InstanceGroups") or []] or list(cluster.groups)
+    unknown = sorted(set(named) - set(cluster.groups))
+    if unknown:
+        raise checks.invalid(f"Instance group(s) {', '.join(unknown)} do not exist in cluster {cluster.name}.")
+    policy = (wish.get("DeploymentConfig") or {}).get("RollingUpdatePolicy") or {}
+    size = policy.get("MaximumBatchSize") or {"Type": "CAPACITY_PERCENTAGE", "Value": 100 * model.SOFTWARE_BATCH}
+    cloud.store.change(life.shelf_of(call.account, call.region))
+    for name in named:
+        nodes = [node for node in cluster.present(call.now) if node.group == name]
+        share = int(size["Value"]) if size["Type"] == "INSTANCE_COUNT" else len(nodes) * int(size["Value"]) // 100
+        at = call.now
+        for first in range(0, len(nodes), max(1, share)):
+            for node in nodes[first : first + max(1, share)]:
+                node.patched.append((at, at + model.SOFTWARE_TAKES))
+            at += model.SOFTWARE_TAKES
+        cluster.software[name] = (call.now, at)
+    call.effective = True
+    return {"ClusterArn": cluster.arn}
 
 
 @operation("sagemaker", "DeleteCluster")

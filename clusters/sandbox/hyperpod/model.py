@@ -12,6 +12,8 @@ FIRST_NODE, NODES_SPREAD, JITTER, LAST_CHECKS = 540.0, 420.0, 60.0, 90.0
 CONTINUOUS_IN_SERVICE = 120.0
 DEEP_CHECK = 2700.0
 CAPACITY_FAILS_AFTER, SCRIPTS_FAIL_AFTER = 480.0, 900.0
+SOFTWARE_TAKES, SOFTWARE_BATCH = 600.0, 0.1  # for a batch of nodes, and how large one is unless the caller says
+NODE_GOES = 120.0
 DELETE_TAKES, REPLACE_AFTER, REPLACE_TAKES, REBOOT_TAKES = 300.0, 600.0, 1200.0, 180.0
 
 
@@ -35,10 +37,15 @@ class Node:
     gone: float = NEVER
     why: str = ""
     away: list[tuple[float, float]] = field(default_factory=list)  # reboots
+    patched: list[tuple[float, float]] = field(default_factory=list)  # software updates
 
     @property
     def host(self) -> str:
         return "ip-" + self.ip.replace(".", "-")
+
+    def updated(self, now: float) -> float | None:
+        """When its machine image was changed last."""
+        return max([end for _start, end in self.patched if end <= now], default=None)
 
     def present(self, now: float) -> bool:
         return self.began <= now < self.gone
@@ -46,6 +53,8 @@ class Node:
     def status(self, now: float) -> str:
         if now >= self.failed:
             return "Failure"
+        if any(start <= now < end for start, end in self.patched):
+            return "SystemUpdating"
         if now >= self.ready:
             return "Pending" if any(start <= now < end for start, end in self.away) else "Running"
         return "DeepHealthCheckInProgress" if now >= self.check_from else "Pending"
@@ -68,6 +77,7 @@ class Cluster:
     partitions: dict[str, list[str]] = field(default_factory=dict)
     fails: tuple[float, str] | None = None
     updating: float = 0.0
+    software: dict[str, tuple[float, float]] = field(default_factory=dict)  # group -> begin and end of its last update
     deleting: float | None = None
     jwt_key: bytes = b""
     announced_at: str = ""
@@ -97,6 +107,8 @@ class Cluster:
             return "Failed"
         if now < self.in_service:
             return "Creating"
+        if any(start <= now < end for start, end in self.software.values()):
+            return "SystemUpdating"
         return "Updating" if now < self.updating else "InService"
 
     def present(self, now: float) -> list[Node]:
@@ -118,11 +130,20 @@ class Cluster:
 
     def group_status(self, name: str, now: float) -> str:
         status, (running, wanted) = self.status(now), self.group_counts(now)[name]
+        if status == "SystemUpdating":
+            return "SystemUpdating" if self.software_status(name, now) in ("Pending", "InProgress") else "InService"
         if status != "InService":
             return {"Failed": "Failed", "Deleting": "Deleting", "Creating": "Creating"}.get(status, "Updating")
         if any(node.group == name and node.status(now) == "Failure" for node in self.present(now)):
             return "Degraded"
         return "InService" if running == wanted else "Updating" if self.updating else "Creating"
+
+    def software_status(self, group: str, now: float) -> str:
+        """The word for the last software update of a group; empty when there was none."""
+        if group not in self.software:
+            return ""
+        start, end = self.software[group]
+        return "Pending" if now < start else "InProgress" if now < end else "Succeeded"
 
     def changes(self, now: float) -> Iterator[tuple[float, str, str, str]]:
         """(time, group, instance, sentence) of all that has happened, oldest first."""
@@ -139,6 +160,9 @@ class Cluster:
                 (node.failed, node.group, node.id, f"Instance {node.id} failed: {node.why}"),
                 (node.gone, node.group, node.id, f"Instance {node.id} was terminated."),
             ]
+        for group, (start, end) in self.software.items():
+            found.append((start, group, "", f"Software update of instance group {group} started."))
+            found.append((end, group, "", f"Software update of instance group {group} succeeded."))
         if self.deleting is not None:
             found.append((self.deleting, "", "", "Cluster deletion started."))
         end = self.fails[0] if self.fails is not None else NEVER

@@ -40,7 +40,9 @@ def describe_cluster_node(cloud: Cloud, call: Call) -> dict[str, Any]:
 
 def _node(cloud: Cloud, call: Call, cluster: Cluster, node: Node) -> dict[str, Any]:
     status, message = cluster.node_status(node, call.now)
-    return {
+    updated = node.updated(call.now)
+    patched = {} if updated is None else {"LastSoftwareUpdateTime": cloud.clock.shown(updated)}
+    return patched | {
         "InstanceGroupName": node.group,
         "InstanceId": node.id,
         "NodeLogicalId": node.logical_id,
@@ -67,6 +69,57 @@ def batch_reboot_nodes(cloud: Cloud, call: Call) -> dict[str, Any]:
     return _batch(cloud, call, reboot)
 
 
+@operation("sagemaker", "BatchDeleteClusterNodes")
+def batch_delete_nodes(cloud: Cloud, call: Call) -> dict[str, Any]:
+    """Nodes that go for good: their group gets smaller. A controller stays."""
+    cluster, logical = life.named(cloud, call), {}
+    by_logical = {node.logical_id: node.id for node in cluster.present(call.now)}
+    for identity in call.parameters.get("NodeLogicalIds") or []:
+        logical[by_logical.get(identity, identity)] = identity
+    wanted = [*(call.parameters.get("NodeIds") or []), *logical]
+    if not wanted:
+        raise checks.invalid("Specify NodeIds or NodeLogicalIds.")
+    controllers = _controllers(cluster)
+    present, done, failed = {node.id: node for node in cluster.present(call.now)}, [], []
+    for identity in wanted:
+        node = present.get(identity)
+        if node is None:
+            failed.append((identity, "NodeIdNotFound", f"Node {identity} is not in cluster {cluster.name}."))
+        elif node.group in controllers:
+            failed.append((identity, "InvalidNodeStatus", f"Node {identity} is a controller and cannot be deleted."))
+        elif node.status(call.now) not in ("Running", "Failure"):
+            failed.append((identity, "InvalidNodeStatus", f"Node {identity} is {node.status(call.now)}."))
+        else:
+            cloud.store.change(life.shelf_of(call.account, call.region))
+            node.gone = call.now + model.NODE_GOES
+            group = cluster.groups[node.group]
+            cluster.groups[node.group] = {**group, "InstanceCount": int(group["InstanceCount"]) - 1}
+            done.append(identity)
+            call.effective = True
+    said: dict[str, Any] = {
+        "Successful": [one for one in done if one not in logical],
+        "SuccessfulNodeLogicalIds": [logical[one] for one in done if one in logical],
+        "Failed": [{"NodeId": one, "Code": code, "Message": text} for one, code, text in failed if one not in logical],
+        "FailedNodeLogicalIds": [
+            {"NodeLogicalId": logical[one], "Code": code, "Message": text}
+            for one, code, text in failed
+            if one in logical
+        ],
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _controllers(cluster: Cluster) -> set[str]:
+    """Groups that run Slurm itself: what no partition has, unless the request says it of each group."""
+    if cluster.on_eks:
+        return set()
+    told = {name: (group.get("SlurmConfig") or {}).get("NodeType") for name, group in cluster.groups.items()}
+    if any(told.values()):
+        return {name for name, kind in told.items() if kind == "Controller"}
+    working = {name for names in cluster.partitions.values() for name in names}
+    return set(cluster.groups) - working
+
+
 def _batch(cloud: Cloud, call: Call, act: Callable[[Cluster, Node], None]) -> dict[str, Any]:
     """Some of the nodes may succeed while others do not."""
     cluster, wanted = life.named(cloud, call), call.parameters.get("NodeIds") or []
@@ -84,7 +137,8 @@ def _batch(cloud: Cloud, call: Call, act: Callable[[Cluster, Node], None]) -> di
             act(cluster, node)
             done.append(identity)
             call.effective = True
-    return {"Successful": done, "Failed": failed, "SuccessfulNodeLogicalIds": [], "FailedNodeLogicalIds": []}
+    said = {"Successful": done, "Failed": failed}
+    return {name: value for name, value in said.items() if value}
 
 
 @operation("sagemaker", "ListClusterEvents")

@@ -60,6 +60,7 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "withdrawn": ("neutral", gettext_lazy("withdrawn")),
     "open": ("warn", gettext_lazy("open")),
     "done": ("good", gettext_lazy("done")),
+    "waiting": ("warn", gettext_lazy("waiting for approval")),
     "dropped": ("neutral", gettext_lazy("dropped")),
     "planned": ("neutral", gettext_lazy("planned")),
     "started": ("progress", gettext_lazy("started")),

@@ -322,7 +322,7 @@ def test_retired_is_gone_part_by_part(bench, settings):
     assert bench.look(cluster).state == "deleting"
     bench.until(cluster, "deleted")
     assert {part.state for part in bench.rows(ExternalObject)} == {"gone"}
-    assert bench.kinds()[-3:] == ["cluster.retired", "cluster.deleting", "cluster.deleted"]
+    assert bench.kinds()[-4:] == ["cluster.retired", "cluster.deleting", "cluster.deleted", "cluster.leftovers"]
 
 
 def test_a_denied_role_needs_a_person(bench):

@@ -1,0 +1,262 @@
+"""What is done to a cluster that is there, in the API: change, software, orders to nodes, giving up; plans and operations."""
+
+from typing import Any
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from clusters import checking, foresight, node_orders, operating, queries, spending, states
+from clusters.api.plan_shapes import PlanTold
+from clusters.models import NodeOrder, Operation
+from clusters.preflight import refused
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.api import endpoint, optional_version
+from tenants.web.bodies import Asked, asked
+from tenants.web.idempotency import repeatable
+from tenants.web.listing import Listing, OneOf, Shown, one
+
+
+class OperationShown(Shown):
+    """Something that was done to a cluster, is being done, or waits for an approval."""
+
+    cluster = serializers.UUIDField(source="cluster_id")
+    kind = serializers.ChoiceField(choices=Operation.Kind.choices)
+    state = serializers.ChoiceField(choices=list(states.OPERATION))
+    revision = serializers.IntegerField(allow_null=True)
+    plan_digest = serializers.CharField()
+    second_person = serializers.CharField(help_text="Why somebody else had to agree: size, data, or empty.")
+    asked_by = serializers.CharField()
+    reason = serializers.CharField()
+    approved_by = serializers.CharField()
+    approved_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    usual_minutes = serializers.IntegerField(allow_null=True)
+    outcome = serializers.CharField()
+
+
+class NodeAnswer(serializers.Serializer):
+    node = serializers.UUIDField()
+    name = serializers.CharField()
+    instance_id = serializers.CharField()
+    result = serializers.ChoiceField(choices=NodeOrder.Result.choices)
+    code = serializers.CharField(allow_blank=True)
+    message = serializers.CharField(allow_blank=True)
+
+
+class OperationDetail(OperationShown):
+    """With the answer for each node."""
+
+    BESIDE = ("nodes",)
+
+    nodes = NodeAnswer(many=True)
+
+
+class SpendingLine(serializers.Serializer):
+    instance_type = serializers.CharField()
+    hours = serializers.CharField()
+    price = serializers.CharField(allow_null=True, help_text="For an hour; null: no price.")
+    amount = serializers.CharField(allow_null=True)
+
+
+class SpendingTold(serializers.Serializer):
+    """Node-hours of a cluster and what they cost, without storage."""
+
+    currency = serializers.CharField(allow_blank=True)
+    total = serializers.CharField()
+    node_hours = serializers.CharField()
+    unpriced = serializers.ListField(child=serializers.CharField())
+    prices_dated = serializers.CharField(allow_null=True)
+    prices_expired = serializers.BooleanField()
+    prices_fictional = serializers.BooleanField()
+    lines = SpendingLine(many=True)
+
+
+class WayOut(Asked):
+    why = serializers.CharField(max_length=300, allow_blank=True, default="")
+    version = serializers.IntegerField(required=False, min_value=1, max_value=10**9)
+
+
+class Deed(Asked):
+    why = serializers.CharField(max_length=300)
+    version = serializers.IntegerField(required=False, min_value=1, max_value=10**9)
+    stop_jobs = serializers.BooleanField(default=False, help_text="Jobs that run there may be stopped.")
+
+
+class ChangeAsked(Deed):
+    configuration = serializers.DictField(help_text="The whole configuration as it is to be.")
+    plan = serializers.CharField(
+        max_length=40, allow_blank=True, default="", help_text="The digest of the plan you saw."
+    )
+    dry_run = serializers.BooleanField(default=False, help_text="Only say what would happen.")
+
+
+class SoftwareUpdateAsked(Deed):
+    groups = serializers.ListField(child=serializers.CharField(max_length=63), default=list, help_text="Empty: all.")
+    plan = serializers.CharField(max_length=40, allow_blank=True, default="")
+    dry_run = serializers.BooleanField(default=False)
+
+
+class NodesAsked(Deed):
+    nodes = serializers.ListField(child=serializers.UUIDField(), allow_empty=False, max_length=99)
+    order = serializers.ChoiceField(choices=list(node_orders.MOST))
+
+
+OPERATIONS = Listing(
+    "operations",
+    OperationShown,
+    {"state": OneOf("state", states.OPERATION), "kind": OneOf("kind", dict(Operation.Kind.choices))},
+    newest="created_at",
+)
+
+
+def shown_operation(pk: UUID, status: int = 200) -> Response:
+    row = one(Operation.objects.all(), OperationDetail, pk)
+    orders = NodeOrder.objects.filter(operation=pk).select_related("node").order_by("node__name")
+    row |= {
+        "nodes": [
+            {
+                "node": each.node_id,
+                "name": each.node.name,
+                "instance_id": each.instance_id,
+                "result": each.result,
+                "code": each.code,
+                "message": each.message,
+            }
+            for each in orders
+        ]
+    }
+    return Response(OperationDetail(row).data, status=status)
+
+
+def shown_plan(planned: Any, against: list[str]) -> Response:
+    told = foresight.told(foresight.kept(planned))
+    second = planned.second_person(operating.free_of_approval())
+    return Response(PlanTold({**told, "second_person": second, "against": against}).data)
+
+
+@allow(roles.READ)
+@OPERATIONS.described
+@endpoint("GET")
+def operations(request: Request, pk: UUID) -> Response:
+    """What was done to a cluster and is being done, newest first."""
+    return OPERATIONS.answer(request, Operation.objects.filter(cluster=queries.cluster(pk)))
+
+
+@allow(roles.READ)
+@extend_schema(responses=OperationDetail)
+@endpoint("GET")
+def operation(request: Request, pk: UUID) -> Response:
+    """One operation, with the answer for each node."""
+    return shown_operation(pk)
+
+
+@allow(roles.READ)
+@extend_schema(responses=PlanTold)
+@endpoint("GET")
+def plan(request: Request, pk: UUID) -> Response:
+    """The plan of what waits or is under way; of what waits it is made anew, so its digest is the one to approve."""
+    row = queries.cluster(pk)
+    held = queries.operations(row).exclude(plan={}).first()
+    if held is None:
+        return shown_plan(foresight.of_deletion(row), [])
+    if held.state == "waiting":
+        planned = operating.plan_of_what_waits(held, row)
+        if planned is not None:
+            return shown_plan(planned, [])
+    told = foresight.told(held.plan)
+    return Response(PlanTold({**told, "second_person": held.second_person, "against": []}).data)
+
+
+@allow(roles.READ)
+@extend_schema(responses=SpendingTold)
+@endpoint("GET")
+def cluster_spending(request: Request, pk: UUID) -> Response:
+    """Node-hours of a cluster and what they cost by the operator's price file."""
+    return Response(SpendingTold(spending.told(spending.spent(queries.cluster(pk)))).data)
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=ChangeAsked, responses={202: OperationDetail, 200: PlanTold})
+@endpoint("POST")
+@repeatable(required=False)
+def change(request: Request, pk: UUID) -> Response:
+    """Change what was applied. With `dry_run` the answer is the plan, and nothing is asked for."""
+    sent = asked(ChangeAsked, request)
+    row = queries.cluster(pk)
+    if sent["dry_run"]:
+        checked = foresight.check_change(row, sent["configuration"])
+        planned = foresight.of_change(row, checked)
+        against = [finding.sentence(_) for finding in refused(checked.findings)]
+        if planned is None:
+            checking.refuse_unless_it_fits(checked)
+        return shown_plan(planned, against)
+    made = operating.change_cluster(
+        cluster=row,
+        body=sent["configuration"],
+        by=request.actor,
+        reason=sent["why"],
+        version=optional_version(request, sent),
+        plan=sent["plan"],
+        stop_jobs=sent["stop_jobs"],
+    )
+    return shown_operation(made.pk, status=202)
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=SoftwareUpdateAsked, responses={202: OperationDetail, 200: PlanTold})
+@endpoint("POST")
+@repeatable(required=False)
+def software(request: Request, pk: UUID) -> Response:
+    """Give nodes the newest machine image."""
+    sent = asked(SoftwareUpdateAsked, request)
+    row = queries.cluster(pk)
+    if sent["dry_run"]:
+        return shown_plan(foresight.of_software(row, sent["groups"]), [])
+    made = operating.update_software(
+        cluster=row,
+        groups=sent["groups"],
+        by=request.actor,
+        reason=sent["why"],
+        version=optional_version(request, sent),
+        plan=sent["plan"],
+        stop_jobs=sent["stop_jobs"],
+    )
+    return shown_operation(made.pk, status=202)
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=NodesAsked, responses={202: OperationDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def nodes(request: Request, pk: UUID) -> Response:
+    """Reboot, replace or remove nodes; each has its own answer."""
+    sent = asked(NodesAsked, request)
+    made = node_orders.order_nodes(
+        cluster=queries.cluster(pk),
+        nodes=sent["nodes"],
+        order=sent["order"],
+        by=request.actor,
+        reason=sent["why"],
+        version=optional_version(request, sent),
+        stop_jobs=sent["stop_jobs"],
+    )
+    return shown_operation(made.pk, status=202)
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=WayOut, responses={202: OperationShown})
+@endpoint("POST")
+@repeatable(required=False)
+def give_up(request: Request, pk: UUID) -> Response:
+    """Withdraw what waits, or stop what is under way where the engine can."""
+    sent = asked(WayOut, request)
+    row = queries.cluster(pk)
+    operating.give_up(cluster=row, by=request.actor, why=sent["why"], version=optional_version(request, sent))
+    newest = queries.operations(row).values_list("pk", flat=True).first()
+    return shown_operation(newest, status=202)

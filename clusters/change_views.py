@@ -1,0 +1,227 @@
+"""Pages on which a cluster that is there is changed: first what will happen, then the deed."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from clusters import architectures, checking, foresight, locks, node_orders, operating, queries
+from clusters.architectures.configuration import Configuration
+from clusters.change_forms import ChangeForm, NodesForm, SoftwareForm
+from clusters.forms import ReasonForm
+from clusters.models import Cluster, Operation
+from clusters.preflight import refused as refusals
+from clusters.request_forms import GroupForm, GroupSet, kept
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.problems import Refused
+
+
+def _page_of(request: HttpRequest, row: Cluster) -> HttpResponse:
+    return see_other(reverse("cluster", args=[request.tenant.slug, row.pk]))
+
+
+def _closed(row: Cluster) -> Refused | None:
+    """Why nothing can be done to it now."""
+    _done, refused = attempt(operating.refuse_unless_changeable, cluster=row)
+    if refused is None:
+        _done, refused = attempt(locks.refuse_while_held, cluster=row)
+    return refused
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def change(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Scale groups, add or leave out some, change storage. `do` says which button: add, plan or apply."""
+    row = queries.cluster(pk)
+    closed = _closed(row)
+    if closed is not None:
+        return render(
+            request,
+            "clusters/change.html",
+            {"row": row, "closed": closed.sentence},
+            status=200 if request.method == "GET" else closed.status,
+        )
+    now = foresight.current(row)
+    form, groups = _forms(request, now)
+    context: dict[str, Any] = {"row": row, "form": form, "groups": groups}
+    if request.method == "GET" or request.POST.get("do") == "add":
+        return render(request, "clusters/change.html", context)
+    if not (form.is_valid() and groups.is_valid()):
+        return render(request, "clusters/change.html", context, status=422)
+    body = form.changed(now, groups.told())
+    status, seen = 200, request.POST.get("plan", "")
+    if request.POST.get("do") == "apply" and seen:
+        stop = request.POST.get("stop_jobs") == "on"
+        told = {"reason": form.cleaned_data["reason"], "version": form.version(request.POST), "plan": seen}
+        made, refused = attempt(
+            operating.change_cluster, cluster=row, body=body, by=request.actor, stop_jobs=stop, **told
+        )
+        if refused is None:
+            _say(request, made)
+            return _page_of(request, row)
+        context |= {"refused": refused, "stop_jobs": stop}
+        status = refused.status
+    return render(request, "clusters/change.html", context | _planned(row, body), status=status)
+
+
+def _say(request: HttpRequest, operation: Operation) -> None:
+    waits = operation.state == "waiting"
+    messages.success(
+        request,
+        _("Asked for. It begins when somebody else has agreed.")
+        if waits
+        else _("It begins. You see here how it goes on."),
+    )
+
+
+def _planned(row: Cluster, body: Any) -> dict[str, Any]:
+    checked = foresight.check_change(row, body)
+    planned = foresight.of_change(row, checked)
+    return {
+        "plan": foresight.told(foresight.kept(planned)) if planned else None,
+        "against": [checking.told(finding) for finding in refusals(checked.findings)],
+        "second_person": planned.second_person(operating.free_of_approval()) if planned else "",
+    }
+
+
+def _forms(request: HttpRequest, now: Configuration) -> tuple[Any, Any]:
+    made_of = architectures.architecture(now.architecture, now.version)
+    rows = {"prefix": "groups", "form_kwargs": {"architecture": made_of}}
+    if request.method == "GET":
+        groups = GroupSet(initial=[dict(group) for group in now.document()["instance_groups"]], **rows)
+        return ChangeForm(initial=ChangeForm.first(now), architecture=made_of), groups
+    if request.POST.get("do") == "add":
+        told = GroupSet(request.POST, **rows)
+        total = told.total_form_count() if told.management_form.is_valid() else 0
+        typed = [
+            {name: request.POST.get(f"groups-{index}-{name}", "") for name in GroupForm.base_fields}
+            for index in range(min(total, 99))
+            if not request.POST.get(f"groups-{index}-DELETE")
+        ]
+        initial = kept(request.POST, ChangeForm(architecture=made_of))
+        return ChangeForm(initial=initial, architecture=made_of), GroupSet(
+            initial=[*typed, {"role": "compute"}], **rows
+        )
+    return ChangeForm(request.POST, architecture=made_of), GroupSet(request.POST, **rows)
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def software(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Give the nodes the newest machine image."""
+    row = queries.cluster(pk)
+    groups = [group.name for group in foresight.current(row).instance_groups]
+    form = SoftwareForm(posted(request), groups=groups, initial={"version": row.version, "chosen": groups})
+    planned = foresight.of_software(row, list(request.POST.getlist("chosen")) if request.method == "POST" else [])
+    context = {
+        "title": _("Update the software of %(name)s?") % {"name": row.name},
+        "crumb": _("Software update"),
+        "text": _("HyperPod gives each node a new machine image, some at a time, and Cohort proves the cluster anew."),
+        "submit": _("Update it"),
+        "tone": "bad" if planned.stopped else "",
+    }
+    context["plan"] = foresight.told(foresight.kept(planned))
+    return _order(
+        request, row, form, context, operating.update_software, fields={"groups": "chosen", "stop_jobs": "stop_jobs"}
+    )
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def nodes(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Reboot, replace or remove nodes."""
+    row = queries.cluster(pk)
+    there = list(queries.nodes(row).exclude(state="gone").exclude(instance_id=""))
+    chosen = request.GET.getlist("node")
+    form = NodesForm(
+        posted(request),
+        nodes=there,
+        orchestrator=row.orchestrator,
+        initial={"version": row.version, "nodes": chosen, "order": request.GET.get("order", "replace")},
+    )
+    context = {
+        "title": _("Nodes of %(name)s") % {"name": row.name},
+        "crumb": _("Reboot or replace nodes"),
+        "text": _(
+            "The provider answers for each node by itself, and the answers are kept. A replaced node keeps its seat and its name, and loses what is on its disks."
+        ),
+        "submit": _("Do it"),
+        "tone": "bad",
+    }
+    return _order(
+        request,
+        row,
+        form,
+        context,
+        node_orders.order_nodes,
+        fields={"nodes": "nodes", "order": "order", "stop_jobs": "stop_jobs"},
+    )
+
+
+def _order(
+    request: HttpRequest, row: Cluster, form: Any, context: dict[str, Any], action: Any, fields: dict[str, str]
+) -> HttpResponse:
+    closed = _closed(row)
+    status, refused = 200, None
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            told = {name: form.cleaned_data[field] for name, field in fields.items()}
+            made, refused = attempt(
+                action,
+                cluster=row,
+                by=request.actor,
+                reason=form.cleaned_data["why"],
+                version=form.cleaned_data["version"],
+                **told,
+            )
+            if refused is None:
+                _say(request, made)
+                return _page_of(request, row)
+            status = refused.status
+    shown = {"row": row, "form": form, "refused": refused, "closed": closed.sentence if closed else "", **context}
+    return render(request, "clusters/operate.html", shown, status=status)
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def give_up(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Withdraw what waits, or stop what is under way."""
+    row = queries.cluster(pk)
+    form = ReasonForm(posted(request), initial={"version": row.version}, optional=True)
+    status, refused = 200, None
+    if request.method == "POST" and form.is_valid():
+        told = {name: value for name, value in form.cleaned_data.items() if value is not None}
+        _done, refused = attempt(operating.give_up, cluster=row, by=request.actor, **told)
+        if refused is None:
+            messages.success(request, _("It is given up."))
+            return _page_of(request, row)
+        status = refused.status
+    context = {
+        "row": row,
+        "form": form,
+        "refused": refused,
+        "title": _("Give it up?"),
+        "text": _(
+            "What waits is withdrawn. A change of which nothing was asked yet goes back at once; a stack that is being updated puts everything back."
+        ),
+        "submit": _("Give it up"),
+    }
+    return render(request, "clusters/decide.html", context, status=status)
+
+
+@allow(roles.READ)
+@require_safe
+def plan(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """The plan of what is under way, or was last."""
+    row = queries.cluster(pk)
+    operation = queries.operations(row).exclude(plan={}).first()
+    shown = foresight.told(operation.plan) if operation and operation.plan.get("effects") is not None else None
+    return render(request, "clusters/plan.html", {"row": row, "operation": operation, "plan": shown})

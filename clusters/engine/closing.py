@@ -1,0 +1,102 @@
+"""When the operation that holds a cluster is over, and what is written when it is."""
+
+from typing import Any
+
+from clusters import foresight, locks, operating
+from clusters.engine import orders, turns
+from clusters.engine.facts import ENGINE, Known
+from clusters.models import Cluster, ExternalObject, NodeOrder, Operation, Revision
+
+LEADS_TO_READY = frozenset({"create", "change", "software"})
+
+
+def close(
+    cluster: Cluster, known: Known, looked: Any, todo: Any, verdict: Any, outcome: Any, progress: orders.Progress
+) -> None:
+    """In the transaction of the step, after everything else was written."""
+    operation = known.operation
+    if operation is None:
+        return
+    operation = Operation.objects.select_for_update().get(pk=operation.pk)
+    if operation.state != "running" or operation.generation > cluster.generation:
+        return
+    known.operation = operation
+    if outcome is not None and outcome.call.verb == "order":
+        _answered(cluster, known, operation, outcome)
+        return
+    orders.follow(known, looked.seen)
+    if operation.kind == "delete":
+        if verdict.state == "deleted":
+            locks.end(operation, cluster, "done", by=ENGINE)
+    elif verdict.lost:
+        return
+    elif operation.kind in orders.ORDERS - LEADS_TO_READY:
+        _after_an_order(cluster, operation, progress)
+    elif progress.failed:
+        locks.end(operation, cluster, "failed", by=ENGINE, why=progress.failed)
+    elif _put_back(looked) and operation.cancel_wished_at:
+        operating.go_back(operation, cluster, by=operation.asked_by, why=operation.reason)
+        turns.wish(cluster)
+    elif verdict.state == "failed" or (verdict.needs_person and not _may_pass(operation, outcome)):
+        locks.end(operation, cluster, "failed", by=ENGINE, why=verdict.needs_person or verdict.why)
+    elif verdict.state == "ready":
+        locks.end(operation, cluster, "done", by=ENGINE)
+
+
+def _may_pass(operation: Operation, outcome: Any) -> bool:
+    """A creation goes on as long as it has not failed; a closed door may open without anybody asking again."""
+    denied = outcome is not None and outcome.error is not None and outcome.error.kind == "denied"
+    return denied or operation.kind == "create"
+
+
+def _put_back(looked: Any) -> bool:
+    return any(seen.put_back for seen in looked.seen.values())
+
+
+def _answered(cluster: Cluster, known: Known, operation: Operation, outcome: Any) -> None:
+    """What the provider said to an order. Throttled: nothing happened, so it may be sent again; unclear: never."""
+    error = outcome.error
+    if error is not None and error.kind in ("throttled", "expired"):
+        Operation.objects.filter(pk=operation.pk).update(sent_at=None)
+        return
+    if error is not None and error.kind == "unclear" and operation.kind == "software":
+        return  # the next look tells whether it was taken
+    if error is not None:
+        locks.end(operation, cluster, "failed", by=ENGINE, why=error.message)
+        return
+    orders.answered(cluster, known, outcome.ordered)
+    if operation.kind == "remove":
+        _fewer(cluster, known, operation)
+    if operation.kind != "software" and not any(order.result in orders.OPEN for order in known.orders):
+        locks.end(operation, cluster, "failed", by=ENGINE, why="The provider took none of the nodes.")
+
+
+def _fewer(cluster: Cluster, known: Known, operation: Operation) -> None:
+    """Nodes that were taken away for good are taken out of the configuration too, or the next update would bring them back."""
+    gone = orders.gone_by_order(known)
+    if not gone:
+        return
+    document = known.configuration.document()
+    document["instance_groups"] = [
+        {**group, "count": group["count"] - gone.get(group["name"], 0)} for group in document["instance_groups"]
+    ]
+    wish = foresight.read_configuration(document)
+    number = known.revision + 1
+    Revision.objects.create(
+        tenant_id=cluster.tenant_id, cluster=cluster, number=number, body=wish.document(), author=operation.asked_by,
+        reason=operation.reason,
+    )  # fmt: skip
+    operating.next_generation(cluster, **operating.sizes(wish))
+    cluster.refresh_from_db()
+    Operation.objects.filter(pk=operation.pk).update(revision=number, generation=cluster.generation)
+    # The provider's own count went down with the nodes, so there is nothing left to ask for.
+    fresh = known.wished_digest_of(wish, "cluster")
+    ExternalObject.objects.filter(cluster=cluster, role="cluster").update(body_sha256=fresh)
+
+
+def _after_an_order(cluster: Cluster, operation: Operation, progress: orders.Progress) -> None:
+    if progress.sentence or operation.sent_at is None:
+        return
+    refused = NodeOrder.objects.filter(operation=operation, result__in=("refused", "unclear")).count()
+    why = f"{refused} of {progress.of} nodes were not taken." if refused else ""
+    locks.end(operation, cluster, "done", by=ENGINE, why=why)

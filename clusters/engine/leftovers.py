@@ -1,0 +1,182 @@
+"""What of a deleted cluster is still in its account: looked for before the cluster counts as deleted, and kept as rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import structlog
+from django.utils import timezone
+
+from clusters import foresight, states
+from clusters.access import slurm_parameter, slurm_secret
+from clusters.architectures.parts import MissingOutput
+from clusters.engine.facts import ENGINE, Known
+from clusters.models import Cluster, Leftover
+from clusters.plans.prices import CENT, Prices
+from clusters.plans.templates import resources
+from clusters.providers import Account, ProviderError, aws
+from tenants.history import timeline
+from tenants.web.problems import Refused
+
+log = structlog.get_logger(__name__)
+
+FILE_SYSTEM, BUCKET, VPC, INTERFACE = (
+    "AWS::FSx::FileSystem",
+    "AWS::S3::Bucket",
+    "AWS::EC2::VPC",
+    "AWS::EC2::NetworkInterface",
+)
+FREE = frozenset(
+    {VPC, INTERFACE, "AWS::EC2::Subnet", "AWS::EC2::SecurityGroup", "AWS::IAM::Role", "AWS::EC2::RouteTable"}
+)
+ABSENT = frozenset({"ParameterNotFound", "ResourceNotFoundException", "FileSystemNotFound"})
+TOLD = 12
+
+
+@dataclass(frozen=True)
+class Found:
+    kind: str
+    external_id: str
+    why: str
+    name: str = ""
+    reason: str = ""
+    size_gib: int | None = None
+    price: str = ""  # the line of the price file that it costs by
+
+
+def gather(known: Known) -> list[Found]:
+    """Ask the account, part by part; raises ProviderError when it does not answer, since a list with gaps is none."""
+    found: dict[tuple[str, str], Found] = {}
+    for row in known.rows.values():
+        if row.external_id and row.kind in ("stack", "parallelcluster"):
+            meant = _meant_to_stay(known, row.role) if row.kind == "stack" else None
+            for one in _of_stack(known.account, row.external_id, meant):
+                found[one.kind, one.external_id] = one
+    for one in [
+        *_sized(known.account, list(found.values())),
+        *_by_network(known.account, found),
+        *_told_of_itself(known),
+    ]:
+        found.setdefault((one.kind, one.external_id), one)
+        if one.size_gib is not None:
+            found[one.kind, one.external_id] = one
+    return sorted(found.values(), key=lambda one: (one.why != "stuck", one.kind, one.external_id))
+
+
+def _meant_to_stay(known: Known, role: str) -> set[str] | None:
+    """Resources that the template itself keeps; None where the template cannot be told any more."""
+    try:
+        body = next(spec for spec in known.specs if spec.role == role).body(known.wiring())
+    except MissingOutput:
+        return None
+    made = resources(body["TemplateBody"], body["Parameters"])
+    return {name for name, each in made.items() if each.kept_when_deleted}
+
+
+def _of_stack(account: Account, stack_id: str, meant: set[str] | None) -> Iterator[Found]:
+    """A deleted stack still tells, by its id, which of its resources it left: on purpose, or because it could not."""
+    resources = aws.pages(account, "cloudformation", "ListStackResources", "StackResourceSummaries", StackName=stack_id)
+    for each in resources:
+        why = {"DELETE_SKIPPED": "kept", "DELETE_FAILED": "stuck"}.get(each["ResourceStatus"])
+        if why == "kept" and meant is not None and each["LogicalResourceId"] not in meant:
+            why = "stuck"
+        if why and each.get("PhysicalResourceId"):
+            yield Found(
+                each["ResourceType"],
+                each["PhysicalResourceId"],
+                why,
+                each["LogicalResourceId"],
+                each.get("ResourceStatusReason", ""),
+            )
+
+
+def _sized(account: Account, found: list[Found]) -> Iterator[Found]:
+    """How large file systems are; one that a person has deleted meanwhile is none."""
+    for one in found:
+        if one.kind != FILE_SYSTEM:
+            continue
+        try:
+            [system] = aws.call(account, "fsx", "DescribeFileSystems", FileSystemIds=[one.external_id])["FileSystems"]
+        except ProviderError as error:
+            if error.code in ABSENT:
+                continue
+            raise
+        rate = (system.get("LustreConfiguration") or {}).get("PerUnitStorageThroughput")
+        price = f"lustre-{rate}" if rate else "openzfs"
+        size = int(system.get("StorageCapacity") or 0)
+        yield Found(one.kind, one.external_id, one.why, one.name, one.reason, size, price)
+
+
+def _by_network(account: Account, found: dict[tuple[str, str], Found]) -> Iterator[Found]:
+    """What else lives in a network that stayed: interfaces of file systems, and what nobody knows of."""
+    for kind, vpc in list(found):
+        if kind != VPC:
+            continue
+        where = [{"Name": "vpc-id", "Values": [vpc]}]
+        for each in aws.pages(account, "ec2", "DescribeNetworkInterfaces", "NetworkInterfaces", Filters=where):
+            yield Found(INTERFACE, each["NetworkInterfaceId"], "found", reason=each.get("Description", ""))
+        for each in aws.pages(account, "ec2", "DescribeSecurityGroups", "SecurityGroups", Filters=where):
+            if each["GroupName"] != "default":
+                yield Found("AWS::EC2::SecurityGroup", each["GroupId"], "found", each["GroupName"])
+
+
+def _told_of_itself(known: Known) -> Iterator[Found]:
+    """What the cluster's own scripts left to say how it was reached, and its logs."""
+    account, name = known.account, known.rows["cluster"].name
+    if _there(account, "ssm", "GetParameter", Name=slurm_parameter(name)):
+        yield Found("AWS::SSM::Parameter", slurm_parameter(name), "found")
+    if _there(account, "secretsmanager", "DescribeSecret", SecretId=slurm_secret(name)):
+        yield Found("AWS::SecretsManager::Secret", slurm_secret(name), "found")
+    for prefix in (f"/aws/sagemaker/Clusters/{name}/", f"/cohort/clusters/{name}/"):
+        for each in aws.call(account, "logs", "DescribeLogGroups", logGroupNamePrefix=prefix).get("logGroups", []):
+            yield Found("AWS::Logs::LogGroup", each["logGroupName"], "found")
+
+
+def _there(account: Account, service: str, operation: str, **names: Any) -> bool:
+    try:
+        told = aws.call(account, service, operation, **names)
+    except ProviderError as error:
+        if error.code in ABSENT:
+            return False
+        raise
+    return not told.get("DeletedDate")
+
+
+def write(cluster: Cluster, found: list[Found]) -> None:
+    """Rows with what each costs, and one line of the history; what is no longer found has gone."""
+    try:
+        known: Prices | None = foresight.price_list()
+    except Refused:
+        known = None
+    now = timezone.now()
+    for one in found:
+        Leftover.objects.update_or_create(
+            tenant_id=cluster.tenant_id,
+            cluster=cluster,
+            kind=one.kind[:60],
+            external_id=one.external_id[:300],
+            defaults={
+                "name": one.name[:200],
+                "why": one.why,
+                "reason": one.reason,
+                "size_gib": one.size_gib,
+                "monthly": monthly(one, known, cluster.region),
+                "found_at": now,
+                "gone_at": None,
+            },
+        )
+    Leftover.objects.filter(cluster=cluster, gone_at=None).exclude(found_at=now).update(gone_at=now)
+    told = [f"{one.kind.split('::', 1)[-1]} {one.external_id}" for one in found]
+    more = [f"+{len(told) - TOLD}"] if len(told) > TOLD else []
+    timeline.record(
+        states.LEFT_OVER, about=cluster, by=ENGINE, name=cluster.name, count=len(told), things=[*told[:TOLD], *more]
+    )
+
+
+def monthly(one: Found, known: Prices | None, region: str) -> Decimal | None:
+    """What it costs a month; None where that is not known, for instance how full a bucket is."""
+    if one.kind in FREE:
+        return Decimal(0)
+    rate = known.gib_month(one.price, region) if known and one.price else None
+    return None if rate is None or one.size_gib is None else (rate * one.size_gib).quantize(CENT)

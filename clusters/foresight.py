@@ -1,0 +1,227 @@
+"""Read what a plan needs (configuration, parts, jobs, prices, our own measured times), and make the plan."""
+
+import dataclasses
+import statistics
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from clusters import checking, states
+from clusters.architectures.configuration import Configuration, read_configuration
+from clusters.engine import names
+from clusters.models import CloudAccount, Cluster, ExternalObject, Job, Operation, Revision
+from clusters.plans.changes import Change
+from clusters.plans.effects import WORDS, Effect
+from clusters.plans.planning import (
+    ChangePlan,
+    Minutes,
+    Observed,
+    Place,
+    RunningJob,
+    change_plan,
+    deletion_plan,
+    software_plan,
+    typical,
+)
+from clusters.plans.prices import Cost, Prices, UnreadablePrices, prices
+from clusters.preflight import refused
+from tenants.web.problems import Refused
+
+CENTS = Decimal("0.01")
+MEASURED = 20  # so many of the last ones say how long it takes
+ENOUGH = 3
+SHAPING = ("create", "change", "remove")  # operations that lead to another configuration
+
+
+def current(cluster: Cluster) -> Configuration:
+    """The configuration that is wished for now."""
+    body = Revision.objects.filter(cluster=cluster).order_by("-number").values_list("body", flat=True)[0]
+    return read_configuration(body)
+
+
+def accepted(cluster: Cluster) -> Configuration:
+    """The configuration that the cluster really has: of the last operation that went through, where the newest did not."""
+    newest = Operation.objects.filter(cluster=cluster, kind__in=SHAPING).order_by("-created_at", "-id").first()
+    if newest is None or newest.state not in ("failed", "cancelled"):
+        return current(cluster)
+    done = Operation.objects.filter(cluster=cluster, kind__in=SHAPING, state="done").exclude(revision=None)
+    number = done.order_by("-ended_at").values_list("revision", flat=True).first()
+    body = Revision.objects.filter(cluster=cluster, number=number).values_list("body", flat=True).first()
+    return read_configuration(body) if body else current(cluster)
+
+
+def price_list() -> Prices:
+    """Raises Refused when the operator's file cannot be used."""
+    try:
+        return prices(settings.PRICE_FILE)
+    except UnreadablePrices as error:
+        raise Refused("prices", str(error), status=503) from error
+
+
+def for_request(*, account: CloudAccount, checked: checking.Checked) -> ChangePlan | None:
+    """The plan of a cluster that is not there yet; None when its configuration could not be read."""
+    wish = checked.configuration
+    if wish is None:
+        return None
+    return change_plan(
+        None, wish, _place(account), Observed(), price_list(), minutes(_label(wish), "create"), _verdicts(checked)
+    )
+
+
+def of_creation(cluster: Cluster) -> ChangePlan:
+    """The plan of a cluster that waits for approval, by what is known now."""
+    wish = current(cluster)
+    checked = checking.check(account=cluster.account, name=cluster.name, body=wish.document(), other_than=cluster)
+    place = _place(cluster.account, cluster)
+    return change_plan(
+        None, wish, place, Observed(), price_list(), minutes(cluster.orchestrator, "create"), _verdicts(checked)
+    )
+
+
+def of_change(cluster: Cluster, checked: checking.Checked) -> ChangePlan | None:
+    """The plan that leads from what is wished now to this; None when it could not be read."""
+    if checked.configuration is None:
+        return None
+    return change_plan(
+        accepted(cluster),
+        checked.configuration,
+        _place(cluster.account, cluster),
+        observed(cluster),
+        price_list(),
+        minutes(cluster.orchestrator, "change"),
+        _verdicts(checked),
+    )
+
+
+def check_change(cluster: Cluster, body: Any) -> checking.Checked:
+    """Preflight of a changed configuration: what this cluster has already does not count against it."""
+    return checking.check(account=cluster.account, name=cluster.name, body=body, other_than=cluster)
+
+
+def of_deletion(cluster: Cluster) -> ChangePlan:
+    place = _place(cluster.account, cluster)
+    return deletion_plan(
+        current(cluster), place, observed(cluster), price_list(), minutes(cluster.orchestrator, "delete")
+    )
+
+
+def of_software(cluster: Cluster, groups: list[str]) -> ChangePlan:
+    """What an update of the machine image of these groups does; no group named: all of them."""
+    now = current(cluster)
+    counts = {group.name: group.count for group in now.instance_groups if not groups or group.name in groups}
+    place = _place(cluster.account, cluster)
+    return software_plan(now, counts, place, observed(cluster), price_list(), minutes(cluster.orchestrator, "software"))
+
+
+def observed(cluster: Cluster) -> Observed:
+    """Jobs that are not over, proofs left out, and the state of the fleet as it was last seen."""
+    live = Job.objects.filter(cluster=cluster, state__in=states.JOB_LIVE, purpose=Job.Purpose.TRAINING)
+    jobs = tuple(
+        RunningJob(str(job.pk), job.name, job.nodes, job.partition)
+        for job in live.order_by("name", "pk").only("name", "nodes", "partition")
+    )
+    return Observed(jobs, cluster.fleet)
+
+
+def minutes(label: str, what: str) -> Minutes:
+    """By the facts; and the median of our own, where there are enough of them."""
+    rows = (
+        Operation.objects.filter(kind=what, state="done", cluster__orchestrator=label)
+        .exclude(started_at=None)
+        .order_by("-ended_at")
+        .annotate(took=F("ended_at") - F("started_at"))
+        .values_list("took", flat=True)[:MEASURED]
+    )
+    found = [took.total_seconds() / 60 for took in rows]
+    told = typical(label, what)
+    if len(found) < ENOUGH:
+        return told
+    return dataclasses.replace(told, measured=max(1, round(statistics.median(found))), times=len(found))
+
+
+def _label(wish: Configuration) -> str:
+    return wish.made_of().label
+
+
+def _verdicts(checked: checking.Checked) -> list[str]:
+    return [finding.code for finding in refused(checked.findings)]
+
+
+def _place(account: CloudAccount, cluster: Cluster | None = None) -> Place:
+    known = dict(ExternalObject.objects.filter(cluster=cluster).values_list("role", "name")) if cluster else {}
+    if cluster:
+        for role in ("base", "eks", "cluster"):
+            known.setdefault(
+                role, names.part_name(settings.INSTALLATION_ID, cluster.pk, cluster.name, role, cluster.incarnation)
+            )
+    return Place(account.account_id, account.role_arn, known)
+
+
+# --- how a plan is kept with its operation, and told to people
+
+
+def kept(plan: ChangePlan) -> dict[str, Any]:
+    """As data: codes and values, so that it can be told in any language later."""
+    return {
+        "kind": plan.kind,
+        "digest": plan.digest,
+        "changes": [dataclasses.asdict(each) for each in plan.changes],
+        "effects": [dataclasses.asdict(each) for each in plan.effects],
+        "stopped": [dataclasses.asdict(each) for each in plan.stopped],
+        "minutes": dataclasses.asdict(plan.minutes),
+        "before": _cost(plan.before) if plan.before else None,
+        "after": _cost(plan.after),
+        "prices": {
+            "title": plan.prices.title,
+            "dated": plan.prices.dated.isoformat(),
+            "expires": plan.prices.expires.isoformat(),
+            "currency": plan.prices.currency,
+            "fictional": plan.prices.fictional,
+        },
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {
+        "per_hour": str(cost.per_hour),
+        "per_month": str(cost.per_month),
+        "unpriced": list(cost.unpriced),
+        "lines": [
+            {
+                "what": line.what,
+                "count": line.count,
+                "unit": line.unit,
+                "advance": line.advance,
+                "per_hour": None if line.per_hour is None else str(line.per_hour.quantize(CENTS)),
+                "per_month": None if line.per_month is None else str(line.per_month.quantize(CENTS)),
+            }
+            for line in cost.lines
+        ],
+    }
+
+
+def told(plan: Mapping[str, Any], translate: Callable[[str], str] = _) -> dict[str, Any]:
+    """A kept plan in the reader's language, for pages and the API."""
+    effects = [
+        {
+            "kind": each["kind"],
+            "word": translate(WORDS[each["kind"]]),
+            "part": each["part"],
+            "rule": each["rule"],
+            "sentence": Effect(**each).sentence(translate),
+        }
+        for each in plan["effects"]
+    ]
+    expired = timezone.localdate().isoformat() > plan["prices"]["expires"]
+    return {
+        **plan,
+        "changes": [Change(**each).sentence(translate) for each in plan["changes"]],
+        "effects": effects,
+        "possible": all(each["kind"] != "refused" for each in effects),
+        "prices": {**plan["prices"], "expired": expired},
+    }
