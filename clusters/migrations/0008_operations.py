@@ -11,7 +11,7 @@ from tenants.wall.row_security import protect, tie
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0006_compute_fleet'),
+        ('clusters', '0007_job_checkpoint'),
         ('tenants', '0001_initial'),
     ]
 
