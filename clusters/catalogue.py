@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from clusters import facts
 from clusters.architectures import Architecture, architectures
+from clusters.architectures.parts import node_scripts
 from clusters.facts import Instance
 from clusters.providers import aws
 
@@ -92,7 +93,7 @@ def fits(architecture: Architecture) -> list[Fit]:
 def files(architecture: Architecture) -> list[File]:
     """Its templates and scripts in the order of their paths."""
     found = [File(f"templates/{name}", text) for name, text in architecture.templates().items()]
-    found += [File(f"lifecycle/{name}", text) for name, text in architecture.scripts().items()]
+    found += [File(f"lifecycle/{name}", text) for name, text in node_scripts(architecture).items()]
     return sorted(found, key=lambda each: each.path)
 
 

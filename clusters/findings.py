@@ -74,6 +74,7 @@ UNITS: Mapping[str, str] = {
     "MB/s per TiB": gettext_noop("MB/s per TiB"),
     "groups": gettext_noop("groups"),
     "characters": gettext_noop("characters"),
+    "percent": gettext_noop("percent"),
 }
 
 SENTENCES: Mapping[str, str] = {
@@ -92,6 +93,9 @@ SENTENCES: Mapping[str, str] = {
     "bad_name": gettext_noop("%(field)s is “%(asked)s”, which is not a name that HyperPod takes."),
     "bad_bucket": gettext_noop("%(field)s is “%(asked)s”, which is not a name for a bucket."),
     "bad_plan": gettext_noop("%(field)s is “%(asked)s”, which is not the name of a training plan."),
+    "bad_role": gettext_noop(
+        "%(field)s is “%(asked)s”, which is not the ARN of a role, like arn:aws:iam::111122223333:role/Trainers."
+    ),
     "bad_queue": gettext_noop("%(field)s is “%(asked)s”, which is not a name that ParallelCluster takes for a queue."),
     "bad_reservation": gettext_noop("%(field)s is “%(asked)s”, which is not the id of a capacity reservation."),
     "not_here": gettext_noop("%(field)s means nothing to %(title)s."),
@@ -138,6 +142,43 @@ SENTENCES: Mapping[str, str] = {
     ),
     "schema_dumb": gettext_noop(
         "Not checked by ParallelCluster's own schema: the process that knows it fell over this configuration."
+    ),
+    # Files of somebody's own
+    "file_empty": gettext_noop("The file is empty."),
+    "source_unpinned": gettext_noop(
+        "Line %(line)s: %(asked)s can be another thing tomorrow: it names no release or commit."
+    ),
+    "carriage_return": gettext_noop("Line %(line)s ends as on Windows; a node cannot run that."),
+    "offering_for_reservation": gettext_noop(
+        "Line %(line)s: %(asked)s is the id of an offer; a reservation's id begins with cr-."
+    ),
+    "placeholders_mixed": gettext_noop(
+        "Line %(line)s: ${%(asked)s} is spelt in another way than ${%(allowed)s}; whoever fills in one set leaves the "
+        "other empty."
+    ),
+    "return_outside": gettext_noop("Line %(line)s: “return” outside a function ends nothing."),
+    "script_not_strict": gettext_noop("The script goes on with names that have no value."),
+    "system_refused": gettext_noop(
+        "Line %(line)s: ParallelCluster no longer takes the system %(asked)s; it takes %(allowed)s."
+    ),
+    "name_fixed": gettext_noop(
+        "Line %(line)s: %(allowed)s always gets the name “%(asked)s”, so a second deployment in the account fails."
+    ),
+    "efa_rule_missing": gettext_noop(
+        "Line %(line)s: the security group %(asked)s has no rule of its own kind for %(allowed)s from and to itself; EFA "
+        "does not work without."
+    ),
+    "grafana_default_password": gettext_noop("Line %(line)s: Grafana starts with the password that everybody knows."),
+    "grafana_without_tls": gettext_noop("Line %(line)s: Grafana is reached without encryption."),
+    "container_name": gettext_noop(
+        "Line %(line)s: the container is called “%(asked)s”; the training operator looks for one called “pytorch”."
+    ),
+    "secret_in_env": gettext_noop("Line %(line)s: %(asked)s is written out for everybody who may read the job."),
+    "checkpoint_inside": gettext_noop(
+        "Line %(line)s: checkpoints go to %(asked)s inside the container and are lost when it starts anew."
+    ),
+    "model_size": gettext_noop(
+        "Line %(line)s: the name %(name)s says %(asked)s billion parameters; its layers make about %(allowed)s."
     ),
     # Whether it fits
     "region": gettext_noop("%(title)s is offered in %(asked)s."),
@@ -251,6 +292,22 @@ SENTENCES: Mapping[str, str] = {
 }
 
 ADVICE: Mapping[str, str] = {
+    "file_empty": gettext_noop("Take the file from where it was made once more."),
+    "source_unpinned": gettext_noop("Name a commit or a release, and keep a copy in your own bucket."),
+    "carriage_return": gettext_noop("Save the file with line ends of Unix."),
+    "offering_for_reservation": gettext_noop("Look up the id of the reservation that was bought."),
+    "placeholders_mixed": gettext_noop("Spell all of them in one way."),
+    "return_outside": gettext_noop("Write “exit” there."),
+    "script_not_strict": gettext_noop("Write “set -euo pipefail” at its beginning."),
+    "system_refused": gettext_noop("Change Image.Os; the rest of the file can stay."),
+    "name_fixed": gettext_noop("Leave the name out, or make the stack's name a part of it."),
+    "efa_rule_missing": gettext_noop("Add a rule for all traffic in both directions that names the group itself."),
+    "grafana_default_password": gettext_noop("Generate one and keep it in Secrets Manager."),
+    "grafana_without_tls": gettext_noop("Give it a certificate, or reach it by Session Manager only."),
+    "container_name": gettext_noop("Call it “pytorch”."),
+    "secret_in_env": gettext_noop("Take it from a secret."),
+    "checkpoint_inside": gettext_noop("Write them to a folder of a mounted volume."),
+    "model_size": gettext_noop("Correct the name, or the arguments."),
     "missing": gettext_noop("Fill it in."),
     "unknown_field": gettext_noop("Leave it out."),
     "too_small": gettext_noop("Ask for more."),

@@ -1,6 +1,7 @@
 """The form in which a cluster is asked for, and how what it says becomes a configuration document."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -135,11 +136,30 @@ class RequestForm(WhatAndWhere):
                 label=_("Deep health checks"), required=False, widget=forms.CheckboxSelectMultiple
             )
             self._choice("deep_health_checks", limits["deep_health_checks"])
+        self._parts_of_its_own(limits)
         if architecture.engine_settings:
             self.fields["engine_settings"] = EngineSettings(architecture.engine_settings)
         if "software.kubernetes" in limits:
             self.fields["kubernetes"] = forms.ChoiceField(label=_("Kubernetes"))
             self._choice("kubernetes", limits["software.kubernetes"])
+
+    def _parts_of_its_own(self, limits: Mapping[str, Parameter]) -> None:
+        """What only some architectures bring."""
+        if "accounting" in limits and len(limits["accounting"].choices) > 1:
+            self.fields["accounting"] = forms.BooleanField(
+                label=_("Accounting database"), required=False, help_text=_(limits["accounting"].help)
+            )
+        if "tiered_storage" in limits:
+            self.fields["tiered_storage"] = forms.ChoiceField(label=_("Checkpoints in memory"))
+            self._choice("tiered_storage", limits["tiered_storage"])
+        if "editor_role" in limits:
+            self.fields["editor_role"] = forms.CharField(
+                label=_("Role of those who work with jobs"),
+                max_length=200,
+                required=False,
+                help_text=_(limits["editor_role"].help),
+                widget=forms.TextInput(attrs=PLAIN | {"placeholder": "arn:aws:iam::111122223333:role/Trainers"}),
+            )
 
     def _number(self, name: str, limits: Parameter, **fixed: Any) -> None:
         field = self.fields[name]
@@ -176,6 +196,8 @@ class RequestForm(WhatAndWhere):
             "deep_health_checks": told.get("deep_health_checks", []),
             "storage": storage,
             "software": {"kubernetes": told["kubernetes"]} if "kubernetes" in told else {},
+            **{name: told[name] for name in ("accounting", "editor_role") if name in told},
+            **({"tiered_storage": int(told["tiered_storage"])} if "tiered_storage" in told else {}),
             "engine_settings": told.get("engine_settings") or {},
         }
 

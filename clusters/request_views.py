@@ -37,6 +37,9 @@ FIELDS = {
     "storage.openzfs.mbs": "id_openzfs_mbs",
     "storage.bucket": "id_bucket",
     "node_recovery": "id_node_recovery",
+    "accounting": "id_accounting",
+    "tiered_storage": "id_tiered_storage",
+    "editor_role": "id_editor_role",
     "engine_settings": "id_engine_settings",
 }
 
@@ -52,6 +55,7 @@ LABELS = {
     "storage.openzfs.capacity_gib": gettext_lazy("OpenZFS"),
     "storage.openzfs.mbs": gettext_lazy("Throughput of OpenZFS"),
     "storage.bucket": gettext_lazy("Bucket"),
+    "editor_role": gettext_lazy("Role of those who work with jobs"),
     "engine_settings": gettext_lazy("Settings of ParallelCluster"),
 }
 

@@ -17,6 +17,7 @@ from clusters.states import BROKEN
 PART_NAMES = {
     "base": gettext_lazy("Base stack"),
     "eks": gettext_lazy("EKS cluster"),
+    "accounting": gettext_lazy("Accounting database"),
     "cluster": gettext_lazy("Cluster"),
 }
 PART_TONES = {
@@ -108,7 +109,7 @@ def _parts(row: Cluster, parts: list[ExternalObject]) -> list[Step]:
     known = {part.role: part for part in parts}
     slug, version = row.architecture, row.architecture_version
     roles = (
-        [each.role for each in architectures.architecture(slug, version).parts]
+        [each.role for each in architectures.architecture(slug, version).parts if not each.when or each.role in known]
         if version in architectures.versions(slug)
         else []
     )

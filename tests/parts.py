@@ -41,6 +41,11 @@ PARTS = (
         lambda: None if shutil.which("slurmctld") else "there is no Slurm here; from issue 4",
         expected=False,
     ),
+    Part(
+        "prometheus",
+        "Prometheus",
+        lambda: None if shutil.which("promtool") else "there is no Prometheus here (apt-get install prometheus)",
+    ),
     Part("pcluster", "ParallelCluster", lambda: None if pcluster() else "it is not installed (make test installs it)"),
 )
 

@@ -17,7 +17,7 @@ class Parameter:
     """What one field of a configuration may be. `step` counts from zero; `minimum` is allowed beside it."""
 
     field: str
-    kind: Literal["integer", "choice"]
+    kind: Literal["integer", "choice", "text"]
     help: str
     default: Any = None
     minimum: int | None = None
@@ -50,6 +50,7 @@ class PartKind:
     belongs_to: Literal["site", "cluster"]
     needs: tuple[str, ...] = ()
     template: str = ""
+    when: str = ""  # the field of the configuration that asks for it; empty: always made
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class Architecture:
     script_files: tuple[str, ...] = ()  # empty: all that lie in the folder `lifecycle`
     # Parts of the engine's own configuration that a participant may fill, as paths; empty: none.
     engine_settings: tuple[str, ...] = ()
+    checks_nodes: bool = False  # its scripts carry checksums and what each instance type should have
     families: tuple[str, ...] = ()  # of the compute groups' instance types; empty: any that the engine takes
 
     @property
@@ -228,6 +230,7 @@ def _read(path: Path) -> Architecture:
         folder=path.parent,
         script_files=tuple(told.get("scripts", ())),
         engine_settings=tuple(told.get("engine_settings", ())),
+        checks_nodes=told.get("checks_nodes", False),
         families=tuple(told.get("families", ())),
     )
 

@@ -16,6 +16,7 @@ PLAN = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
 RESERVATION = re.compile(r"cr-[0-9a-f]{17}")
 QUEUE = re.compile(r"[a-z](-?[a-z0-9])*")  # what ParallelCluster takes for a queue
 PLAN_ARN = re.compile(r"arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:training-plan/(.+)")
+ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,128}")
 NAME_LENGTH, QUEUE_LENGTH, GROUPS, TEXT_LENGTH, SOFTWARE = 63, 25, 100, 200, 60
 VPC_CIDR, SUBNET_PREFIX = "10.0.0.0/16", 22
 VPC_PREFIXES = range(16, 23)  # with less there is no room for the small subnets beside the nodes' own
@@ -73,6 +74,9 @@ class Configuration:
     storage: Storage
     deep_health_checks: tuple[str, ...] = ()
     software: Mapping[str, str] = field(default_factory=dict)
+    accounting: bool = False  # a database in which Slurm keeps who used how much
+    tiered_storage: int = 0  # percent of the nodes' memory that holds checkpoints; 0: none
+    editor_role: str = ""  # a role of the account that may work with jobs in Kubernetes
     engine_settings: Mapping[str, Any] = field(default_factory=dict)  # in the engine's own words, beside what we write
 
     def document(self) -> dict[str, Any]:
@@ -156,6 +160,9 @@ class _Reader:
             deep_health_checks=self.checks(document.get("deep_health_checks")),
             software=self.software(document.get("software")),
             engine_settings=self.engine_settings(document.get("engine_settings")),
+            accounting=self.optional(document, "accounting", False),
+            tiered_storage=self.optional(document, "tiered_storage", 0),
+            editor_role=self.role(document),
         )
 
     def only(self, given: Mapping[str, Any], path: str, known: Any) -> None:
@@ -368,6 +375,25 @@ class _Reader:
         if "software.kubernetes" in self.architecture.parameters:
             software["kubernetes"] = self.limited("software.kubernetes", software.get("kubernetes"))
         return software
+
+    def optional(self, document: Mapping[str, Any], name: str, without: Any) -> Any:
+        """A field that not every architecture has; there, only saying nothing or `without` is right."""
+        value = document.get(name)
+        if name not in self.architecture.parameters:
+            if value not in (None, without):
+                self.refuse("not_here", name, values={"title": self.architecture.title})
+            return without
+        if value is not None and isinstance(value, bool) != isinstance(without, bool):
+            value = repr(value)  # 1 is no yes, and false is no number
+        return self.limited(name, value)
+
+    def role(self, document: Mapping[str, Any]) -> str:
+        role = self.text(document, "editor_role", needed=False)
+        if role and "editor_role" not in self.architecture.parameters:
+            self.refuse("not_here", "editor_role", values={"title": self.architecture.title})
+        elif role and not ROLE_ARN.fullmatch(role):
+            self.refuse("bad_role", "editor_role", role)
+        return role
 
     def engine_settings(self, given: Any) -> dict[str, Any]:
         if not given and not isinstance(given, str | list):

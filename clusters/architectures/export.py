@@ -13,13 +13,19 @@ from typing import Any
 
 import yaml
 
-from clusters import catalogue
+from clusters import catalogue, facts
 from clusters.architectures import FOLDER, Architecture, Parameter
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.architectures.parts import Wiring, parts
 
 BY_HAND = FOLDER / "by_hand"
-PLACES = {"ZoneId": "${zone}", "ControlZoneA": "${control_zone_a}", "ControlZoneB": "${control_zone_b}"}
+PLACES = {
+    "ZoneId": "${zone}",
+    "ZoneA": "${zone}",
+    "ZoneB": "${other_zone}",
+    "ControlZoneA": "${control_zone_a}",
+    "ControlZoneB": "${control_zone_b}",
+}
 NODES, HEAD = 2, "m5.8xlarge"
 EFFECTS = {
     "none": "nothing changes on a running cluster",
@@ -59,12 +65,17 @@ def repository(architectures: Iterable[Architecture]) -> dict[str, str]:
 def folder(architecture: Architecture) -> dict[str, str]:
     """The files of one architecture."""
     wish = example(architecture)
-    found = {file.path: file.text for file in catalogue.files(architecture)}
+    asked = {f"templates/{part.role}.yaml" for part in architecture.parts if not part.when or getattr(wish, part.when)}
+    found = {
+        file.path: file.text
+        for file in catalogue.files(architecture)
+        if not file.path.startswith("templates/") or file.path in asked
+    }
     found |= {name: (BY_HAND / name).read_text("utf-8") for name in ("deploy.sh", "fill.py")}
     found |= _requests(architecture, wish)
     found["settings.env"] = _settings(architecture, wish)
     found["README.md"] = _readme(architecture)
-    found["DEPLOY.md"] = _guide(architecture)
+    found["DEPLOY.md"] = _guide(architecture, wish)
     # Whoever deploys is meant to change the settings and the requests.
     kept = {path: text for path, text in found.items() if path.startswith(("templates/", "lifecycle/"))}
     found["CHECKSUMS.sha256"] = "".join(f"{digest(text)}  {path}\n" for path, text in sorted(kept.items()))
@@ -159,7 +170,7 @@ def _json(told: Any) -> str:
 
 
 def _settings(architecture: Architecture, wish: Configuration) -> str:
-    stacks = " ".join(part.role for part in architecture.parts if part.kind == "stack")
+    stacks = " ".join(spec.role for spec in parts(architecture, wish) if spec.kind == "stack")
     lines = [
         "# What is yours: deploy.sh reads this file. README.md lists the Regions and zones that fit.",
         "cluster=my-cluster  # lower-case letters, digits and dashes; also the beginning of the stacks' names",
@@ -173,6 +184,9 @@ def _settings(architecture: Architecture, wish: Configuration) -> str:
             f"control_zone_b={second}",
             "operator_role_arn=  # who is to administer Kubernetes: the ARN of a role in this account",
         ]
+    if "accounting" in stacks.split():
+        other = next(zone for zone in facts.load().zones[wish.region] if zone != wish.az_id)
+        lines.append(f"other_zone={other}  # the database of accounts wants a second one")
     lines += ["", "# What belongs to this architecture.", f'stacks="{stacks}"']
     lines.append(f'engine_pin="{architecture.made_by.pin}"')
     return "\n".join(lines) + "\n"
@@ -261,9 +275,9 @@ def limits(parameter: Parameter) -> str:
     return told if parameter.default is None else f"{told}; {parameter.default} unless said"
 
 
-def _guide(each: Architecture) -> str:
+def _guide(each: Architecture, wish: Configuration) -> str:
     engine = _GUIDES["parallelcluster" if each.on_ec2 else "hyperpod"]
-    stacks = [part for part in each.parts if part.kind == "stack"]
+    stacks = [spec for spec in parts(each, wish) if spec.kind == "stack"]
     steps = "\n".join(f"* `$cluster-{part.role}` from templates/{part.role}.yaml" for part in stacks)
     return _GUIDE.format(title=each.title, pin=each.made_by.pin, stacks=steps, **engine)
 

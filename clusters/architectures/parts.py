@@ -16,6 +16,7 @@ from clusters.architectures.engine_settings import laid_over
 BUCKET_LENGTH = 63
 ROOT_GIB, COMPUTE_ROOT_GIB = 500, 200
 IMAGE = "ubuntu2204"
+DATABASE_UNITS = "4"  # of Aurora: enough for the accounts of a few hundred nodes, and close to nothing while idle
 PLAIN_ROLES = frozenset({"controller", "login"})  # they run services, where hyper-threading helps
 
 
@@ -50,9 +51,17 @@ class PartSpec:
 
 def parts(architecture: Architecture, wish: Configuration) -> list[PartSpec]:
     """The parts of a cluster, in the order in which they are made; they go in the opposite order."""
+    made = [part for part in architecture.parts if not part.when or getattr(wish, part.when)]
+    roles = {part.role for part in made}
     return [
-        PartSpec(part.kind, part.role, part.belongs_to, part.needs, partial(_body, architecture, wish, part))
-        for part in architecture.parts
+        PartSpec(
+            part.kind,
+            part.role,
+            part.belongs_to,
+            tuple(each for each in part.needs if each in roles),
+            partial(_body, architecture, wish, part),
+        )
+        for part in made
     ]
 
 
@@ -61,7 +70,7 @@ def _body(architecture: Architecture, wish: Configuration, part: PartKind, wirin
         return hyperpod(architecture, wish, wiring)
     if part.kind == "parallelcluster":
         return parallelcluster(architecture, wish, wiring)
-    parameters = {"base": base_parameters, "eks": eks_parameters}[part.role]
+    parameters = {"base": base_parameters, "eks": eks_parameters, "accounting": accounting_parameters}[part.role]
     return {
         "TemplateBody": architecture.text(part.template),
         "Parameters": parameters(architecture, wish, wiring),
@@ -107,12 +116,30 @@ def control_zones(architecture: Architecture, wish: Configuration) -> tuple[str,
     return ordered[0], ordered[1]
 
 
+def accounting_parameters(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, str]:
+    """The database of Slurm's accounts: beside the small subnets, in the nodes' zone and another."""
+    lower = next(ipaddress.IPv4Network(wish.vpc_cidr).subnets(1))
+    blocks = list(lower.subnets(new_prefix=28))
+    others = [zone for zone in facts.load().zones.get(wish.region, ()) if zone != wish.az_id]
+    return {
+        "ZoneA": wish.az_id,
+        "ZoneB": others[0] if others else "",
+        "CidrA": str(blocks[3]),
+        "CidrB": str(blocks[4]),
+        "VpcId": _output(wiring, "base", "VpcId"),
+        "NodeSecurityGroupId": _output(wiring, "base", "SecurityGroupId"),
+        "SecretName": f"cohort/clusters/{wiring.names['cluster']}/accounting",
+        "MostCapacity": DATABASE_UNITS,
+    }
+
+
 def eks_parameters(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, str]:
     """The Kubernetes API that HyperPod's nodes join."""
     return {
         "ClusterName": wiring.names["eks"],
         "KubernetesVersion": wish.software["kubernetes"],
         "OperatorRoleArn": wiring.role_arn,
+        **({"EditorRoleArn": wish.editor_role} if "editor_role" in architecture.parameters else {}),
         "ControlSubnetA": _output(wiring, "base", "ControlSubnetA"),
         "ControlSubnetB": _output(wiring, "base", "ControlSubnetB"),
         "SecurityGroupId": _output(wiring, "base", "SecurityGroupId"),
@@ -121,7 +148,7 @@ def eks_parameters(architecture: Architecture, wish: Configuration, wiring: Wiri
 
 def hyperpod(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, Any]:
     """The CreateCluster request without name and tags, and the lifecycle scripts that it points at."""
-    scripts = architecture.scripts()
+    scripts = node_scripts(architecture)
     if architecture.orchestrator == "slurm":
         scripts["provisioning_parameters.json"] = json.dumps(provisioning_parameters(wish, wiring), indent=2) + "\n"
     bucket = _output(wiring, "base", "LifecycleBucketName")
@@ -137,6 +164,11 @@ def hyperpod(architecture: Architecture, wish: Configuration, wiring: Wiring) ->
     if architecture.orchestrator == "eks":
         request["Orchestrator"] = {"Eks": {"ClusterArn": _output(wiring, "eks", "ClusterArn")}}
         request["NodeProvisioningMode"] = "Continuous"
+    if wish.tiered_storage:
+        request["TieredStorageConfig"] = {
+            "Mode": "Enable",
+            "InstanceMemoryAllocationPercentage": wish.tiered_storage,
+        }
     objects = [{"bucket": bucket, "key": f"{folder}/{name}", "text": text} for name, text in sorted(scripts.items())]
     return {"request": request, "objects": objects}
 
@@ -159,9 +191,27 @@ def _group(group: Group, wish: Configuration, wiring: Wiring, source: str) -> di
     return request
 
 
+def node_scripts(architecture: Architecture) -> dict[str, str]:
+    """The scripts as nodes get them: with their checksums, and with what each instance type should have."""
+    scripts = architecture.scripts()
+    if architecture.checks_nodes:
+        scripts["expected.json"] = json.dumps(_expected(), indent=1, sort_keys=True) + "\n"
+        sums = [f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in sorted(scripts.items())]
+        scripts["CHECKSUMS.sha256"] = "".join(sums)
+    return scripts
+
+
+def _expected() -> dict[str, dict[str, Any]]:
+    return {
+        each.name: {"accelerator": each.accelerator, "accelerators": each.accelerators, "efa": each.efa or 0}
+        for each in facts.load().instances.values()
+        if each.accelerators
+    }
+
+
 def parallelcluster(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, Any]:
     """The configuration file of ParallelCluster without tags, and the scripts that its nodes run."""
-    scripts = architecture.scripts()
+    scripts = node_scripts(architecture)
     bucket = _output(wiring, "base", "LifecycleBucketName")
     key = f"lifecycle/{digest(scripts)}"
     folder, name = f"s3://{bucket}/{key}", wiring.names["cluster"]
@@ -170,7 +220,8 @@ def parallelcluster(architecture: Architecture, wish: Configuration, wiring: Wir
         {"BucketName": bucket},
         {"BucketName": _output(wiring, "base", "DataBucketName"), "EnableWriteAccess": True},
     ]
-    configuration = {
+    told = [name, wish.region, folder]
+    configuration: dict[str, Any] = {
         "Region": wish.region,
         "Image": {"Os": IMAGE},
         "Imds": {"ImdsSupport": "v2.0"},
@@ -186,18 +237,30 @@ def parallelcluster(architecture: Architecture, wish: Configuration, wiring: Wir
                 "S3Access": access,
             },
             "CustomActions": {
-                "OnNodeConfigured": {"Script": f"{folder}/head_node.sh", "Args": [name, wish.region, folder]}
+                "OnNodeConfigured": {
+                    "Script": f"{folder}/head_node.sh",
+                    "Args": told,
+                }
             },
         },
         "Scheduling": {
             "Scheduler": "slurm",
             "SlurmSettings": {"QueueUpdateStrategy": "DRAIN"},
             "SlurmQueues": [
-                _queue(group, wiring, access, folder) for group in wish.instance_groups if group.role == "compute"
+                _queue(group, wish, wiring, access, folder) for group in wish.instance_groups if group.role == "compute"
             ],
         },
         "SharedStorage": _shared_storage(wish, wiring),
     }
+    if login := [group for group in wish.instance_groups if group.role == "login"]:
+        configuration["LoginNodes"] = {"Pools": [_login(group, wish, wiring, folder) for group in login]}
+    if wish.accounting:
+        configuration["Scheduling"]["SlurmSettings"]["Database"] = {
+            "Uri": f"{_output(wiring, 'accounting', 'Host')}:{_output(wiring, 'accounting', 'Port')}",
+            "UserName": _output(wiring, "accounting", "User"),
+            "PasswordSecretArn": _output(wiring, "accounting", "SecretArn"),
+            "DatabaseName": "slurm_acct_db",
+        }
     objects = [{"bucket": bucket, "key": f"{key}/{name}", "text": text} for name, text in sorted(scripts.items())]
     whole = laid_over(configuration, wish.engine_settings)
     return {"configuration": whole, "objects": objects, "head": head.name}
@@ -212,10 +275,17 @@ def specimen(wish: Configuration) -> dict[str, Any]:
         "NodeSubnetId": f"subnet-{empty}",
         "SecurityGroupId": f"sg-{empty}",
         "HeadNodePolicyArn": "arn:aws:iam::000000000000:policy/cohort",
+        "LoginNodePolicyArn": "arn:aws:iam::000000000000:policy/cohort-login",
         "LustreId": f"fs-{empty}",
         "OpenZfsVolumeId": f"fsvol-{empty}",
     }
-    wiring = Wiring("0" * 12, "", {"base": "base", "cluster": "cluster"}, {"base": base})
+    accounting = {
+        "Host": "database.example.com",
+        "Port": "3306",
+        "User": "slurm",
+        "SecretArn": f"arn:aws:secretsmanager:{wish.region}:000000000000:secret:accounting-000000",
+    }
+    wiring = Wiring("0" * 12, "", {"base": "base", "cluster": "cluster"}, {"base": base, "accounting": accounting})
     return dict(parallelcluster(wish.made_of(), wish, wiring)["configuration"])
 
 
@@ -223,7 +293,34 @@ def _networking(wiring: Wiring, field_name: str, subnets: Any) -> dict[str, Any]
     return {field_name: subnets, "AdditionalSecurityGroups": [_output(wiring, "base", "SecurityGroupId")]}
 
 
-def _queue(group: Group, wiring: Wiring, access: list[dict[str, Any]], folder: str) -> dict[str, Any]:
+def _login(group: Group, wish: Configuration, wiring: Wiring, folder: str) -> dict[str, Any]:
+    """Where people log in; it is taken away only after those who are on it had an hour to leave."""
+    return {
+        "Name": group.name,
+        "InstanceType": group.instance_type,
+        "Count": group.count,
+        "GracetimePeriod": 60,
+        "Networking": _networking(wiring, "SubnetIds", [_output(wiring, "base", "NodeSubnetId")]),
+        "Iam": {
+            "AdditionalIamPolicies": [
+                {"Policy": _output(wiring, "base", "LoginNodePolicyArn")},
+                {"Policy": "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"},
+            ]
+        },
+        "CustomActions": _every_node(wish, folder),
+    }
+
+
+def _every_node(wish: Configuration, folder: str) -> dict[str, Any]:
+    action: dict[str, Any] = {"Script": f"{folder}/every_node.sh"}
+    if wish.made_of().checks_nodes:
+        action["Args"] = [wish.region, folder]
+    return {"OnNodeConfigured": action}
+
+
+def _queue(
+    group: Group, wish: Configuration, wiring: Wiring, access: list[dict[str, Any]], folder: str
+) -> dict[str, Any]:
     resource: dict[str, Any] = {
         "Name": group.name,
         "InstanceType": group.instance_type,
@@ -234,7 +331,7 @@ def _queue(group: Group, wiring: Wiring, access: list[dict[str, Any]], folder: s
     }
     if group.reservation:
         resource["CapacityReservationTarget"] = {"CapacityReservationId": group.reservation}
-    return {
+    queue: dict[str, Any] = {
         "Name": group.name,
         "CapacityType": "CAPACITY_BLOCK" if group.capacity == "capacity-block" else "ONDEMAND",
         "Networking": {
@@ -243,9 +340,14 @@ def _queue(group: Group, wiring: Wiring, access: list[dict[str, Any]], folder: s
         },
         "ComputeSettings": {"LocalStorage": {"RootVolume": {"Size": COMPUTE_ROOT_GIB}}},
         "Iam": {"S3Access": access},
-        "CustomActions": {"OnNodeConfigured": {"Script": f"{folder}/every_node.sh"}},
+        "CustomActions": _every_node(wish, folder),
         "ComputeResources": [resource],
     }
+    known = facts.load().instance(group.instance_type)
+    if wish.made_of().checks_nodes and known and known.accelerator not in ("", "Neuron"):
+        # Before each job, by NVIDIA's own tool; a node that fails is drained and the job starts elsewhere.
+        queue["HealthChecks"] = {"Gpu": {"Enabled": True}}
+    return queue
 
 
 def _speaks_efa(instance_type: str) -> bool:
@@ -279,6 +381,13 @@ def provisioning_parameters(wish: Configuration, wiring: Wiring) -> dict[str, An
         told["login_group"] = by_role["login"][0]
     if wish.storage.openzfs:
         told["fsx_openzfs_dns_name"] = _output(wiring, "base", "OpenZfsDnsName")
+    if wish.accounting:
+        told["slurm_configurations"] = {
+            "slurm_database_endpoint": _output(wiring, "accounting", "Host"),
+            "slurm_database_user": _output(wiring, "accounting", "User"),
+            "slurm_database_secret_arn": _output(wiring, "accounting", "SecretArn"),
+            "slurm_shared_directory": "/fsx",
+        }
     return told
 
 

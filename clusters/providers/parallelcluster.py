@@ -31,6 +31,7 @@ from clusters.providers.programs import Ran
 from clusters.providers.stacks import Stacks
 
 CLUSTER_TAG, KIND_TAG, QUEUE_TAG = (f"parallelcluster:{name}" for name in ("cluster-name", "node-type", "queue-name"))
+POOL_TAG = "parallelcluster:login-nodes-pool-name"
 HEAD_TAG = "cohort:head-group"
 PRESENT = ("pending", "running", "shutting-down", "stopping", "stopped")
 FILE = "cluster.yaml"
@@ -178,7 +179,7 @@ def _node(instance: Mapping[str, Any]) -> NodeSeen:
     tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
     head = tags.get(KIND_TAG) == "HeadNode"
     return NodeSeen(
-        group=tags.get(HEAD_TAG, "head") if head else tags.get(QUEUE_TAG, ""),
+        group=tags.get(HEAD_TAG, "head") if head else tags.get(QUEUE_TAG) or tags.get(POOL_TAG, ""),
         instance_id=instance["InstanceId"],
         instance_type=instance.get("InstanceType", ""),
         status=instance["State"]["Name"],

@@ -1,6 +1,7 @@
 """EKS: clusters that take ten minutes, their access entries and add-ons."""
 
 import secrets
+import uuid
 from typing import Any
 
 from clusters.sandbox import sts
@@ -75,6 +76,31 @@ def delete_cluster(cloud: Cloud, call: Call) -> dict[str, Any]:
         cluster["deleting"] = call.now
         call.effective = True
     return {"cluster": _shown(cloud, call, cluster)}
+
+
+@operation("eks", "UpdateClusterVersion")
+def update_version(cloud: Cloud, call: Call) -> dict[str, Any]:
+    """The control plane goes up by one minor version at a time, and never down."""
+    wish = call.parameters
+    cluster, version = _active(cloud, call, wish["name"]), wish.get("version") or NEWEST
+    held = cluster["wish"].get("version") or NEWEST
+    if version not in VERSIONS:
+        raise AwsError("InvalidParameterException", f"unsupported Kubernetes version {version}", 400)
+    if VERSIONS.index(version) - VERSIONS.index(held) not in (0, 1):
+        message = f"Unsupported Kubernetes minor version update from {held} to {version}"
+        raise AwsError("InvalidParameterException", message, 400)
+    cloud.store.change(call.shelf())
+    cluster["wish"] = {**cluster["wish"], "version": version}
+    call.effective = True
+    update = {
+        "id": str(uuid.uuid4()),
+        "status": "Successful",
+        "type": "VersionUpdate",
+        "params": [{"type": "Version", "value": version}],
+        "createdAt": cloud.clock.shown(call.now),
+        "errors": [],
+    }
+    return {"update": update}
 
 
 @operation("eks", "CreateAccessEntry")

@@ -18,9 +18,11 @@ HUB_ACCOUNT = "999999999999"
 POLICY = "what-cohort-may-do"
 # What the provisioner needs: the services its architectures are made of, and nothing else of the account.
 ALLOWED = [
-    "cloudformation:*", "cloudwatch:*", "dynamodb:*", "ec2:*", "eks:*", "fsx:*", "iam:*", "kms:DescribeKey", "lambda:*",
-    "logs:*", "route53:*", "s3:*", "sagemaker:*", "secretsmanager:GetSecretValue", "servicequotas:Get*",
-    "servicequotas:List*", "ssm:GetParameter*", "sts:AssumeRole", "tag:GetResources",
+    "autoscaling:*", "cloudformation:*", "cloudwatch:*", "dynamodb:*", "ec2:*", "eks:*", "elasticloadbalancing:*", "fsx:*",
+    "iam:*", "kms:DescribeKey", "lambda:*", "logs:*", "rds:*", "route53:*", "s3:*", "sagemaker:*",
+    "secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret",
+    "secretsmanager:GetRandomPassword", "secretsmanager:GetSecretValue", "secretsmanager:TagResource",
+    "servicequotas:Get*", "servicequotas:List*", "ssm:GetParameter*", "sts:AssumeRole", "tag:GetResources",
 ]  # fmt: skip
 
 

@@ -209,13 +209,18 @@ def write_locks():
     )
 
 
-def install_chromium():
-    """Browser tests need Chromium; on Debian root can have it, elsewhere the tests say that they did not run."""
-    if os.path.exists("/usr/bin/chromium") or os.geteuid() != 0 or not os.path.exists("/etc/debian_version"):
+# Programs that tests need beside Python -> the package of Debian that brings each.
+PROGRAMS = {"chromium": "chromium", "promtool": "prometheus"}
+
+
+def install_programs():
+    """Some tests need a browser or a Prometheus; on Debian root can have them, elsewhere tests say that they did not run."""
+    missing = [package for program, package in sorted(PROGRAMS.items()) if not shutil.which(program)]
+    if not missing or os.geteuid() != 0 or not os.path.exists("/etc/debian_version"):
         return
-    say("installing Chromium for the browser tests, once")
+    say("installing for the tests, once: " + ", ".join(missing))
     quiet = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-    for words in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
+    for words in (["update"], ["install", "-y", "--no-install-recommends"] + missing):
         done = subprocess.run(
             ["apt-get", "-q"] + words, env=quiet, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
@@ -238,7 +243,7 @@ def main(wanted):
             write_locks()
         if wanted == "tests":
             install_pcluster()
-            install_chromium()
+            install_programs()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import copy
 import json
 import runpy
+import shutil
 import subprocess
 from datetime import UTC, date, datetime
 
@@ -11,7 +12,7 @@ import pytest
 
 from clusters import architectures
 from clusters.architectures.configuration import VPC_CIDR, read_configuration
-from clusters.architectures.parts import MissingOutput, Wiring, parts
+from clusters.architectures.parts import MissingOutput, Wiring, node_scripts, parts
 from clusters.facts import load
 from clusters.findings import ADVICE, SENTENCES, Refusals
 from tests.clusters.wishes import DEMO, document, wish
@@ -87,13 +88,16 @@ def test_the_control_zones_are_zones_of_their_region(architecture):
     assert not architecture.control_zones or set(architecture.control_zones) == set(architecture.regions)
 
 
-@pytest.mark.parametrize("script", sorted(FOLDER.glob("*/lifecycle/*.sh")), ids=lambda path: path.name)
-def test_a_lifecycle_script_is_shell(script):
+@pytest.mark.parametrize("script", sorted(FOLDER.rglob("*.sh")), ids=lambda path: str(path.relative_to(FOLDER)))
+def test_a_script_is_shell(script):
     assert subprocess.run(["bash", "-n", script], check=False, capture_output=True).stderr == b""
+    if (shellcheck := shutil.which("shellcheck")) and "2026.11" not in script.parts:
+        done = subprocess.run([shellcheck, "-S", "warning", script], check=False, capture_output=True, text=True)
+        assert done.stdout == ""
 
 
 def test_nothing_is_fetched_from_the_internet_while_a_node_is_made():
-    for text in [text for architecture in SHELF for text in architecture.scripts().values()]:
+    for text in [text for architecture in SHELF for text in node_scripts(architecture).values()]:
         assert "https://" not in text and "git clone" not in text and "pip install" not in text
 
 
@@ -199,6 +203,10 @@ LUSTRE = ("storage", "lustre", "capacity_gib")
         (("node_recovery",), "Auto", "not_a_choice", "node_recovery"),
         (("deep_health_checks",), ["Everything"], "not_a_choice", "deep_health_checks"),
         (("deep_health_checks",), "InstanceStress", "not_list", "deep_health_checks"),
+        (("accounting",), 1, "not_a_choice", "accounting"),
+        (("accounting",), "yes", "not_a_choice", "accounting"),
+        (("tiered_storage",), 20, "not_here", "tiered_storage"),
+        (("editor_role",), "arn:aws:iam::000000000001:role/T", "not_here", "editor_role"),
         (("software",), ["cuda"], "not_fields", "software"),
         (("software",), {"cuda": 12}, "not_text", "software.cuda"),
         (("vpc_cidr",), "10.0.0.1/16", "bad_network", "vpc_cidr"),
@@ -252,10 +260,42 @@ def test_an_architecture_without_openzfs_says_so():
     assert refusals.value.findings[0].sentence() == "HyperPod with EKS brings no OpenZFS file system."
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("tiered_storage", 15, "not_a_choice"),
+        ("tiered_storage", True, "not_a_choice"),
+        ("editor_role", "Trainers", "bad_role"),
+        ("editor_role", 7, "not_text"),
+        ("accounting", True, "not_here"),
+    ],
+)
+def test_what_only_eks_has_is_read_as_strictly(field, value, code):
+    with pytest.raises(Refusals) as refusals:
+        wish("birch-med", **{field: value})
+    assert [(finding.code, finding.field) for finding in refusals.value.findings] == [(code, field)]
+    assert refusals.value.findings[0].sentence()
+
+
+def test_a_document_of_the_first_version_is_read_as_it_was_written():
+    old = document() | {"version": "2026.11"}
+    assert read_configuration(old).accounting is False
+    assert "accounting" not in read_configuration(old).made_of().parameters
+    with pytest.raises(Refusals):
+        read_configuration(old | {"accounting": True})
+
+
 def test_the_parts_come_in_the_order_of_the_architecture():
     made = {name: [part.role for part in parts(wish(name).made_of(), wish(name))] for name in DEMO}
     assert made["aster-train"] == ["base", "cluster"]
     assert made["birch-med"] == ["base", "eks", "cluster"]
+    asked = wish(accounting=True)
+    made_parts = parts(asked.made_of(), asked)
+    assert [(part.role, part.needs) for part in made_parts][1:] == [
+        ("accounting", ("base",)),
+        ("cluster", ("base", "accounting")),
+    ]
+    assert parts(wish().made_of(), wish())[-1].needs == ("base",)
 
 
 def test_the_small_subnets_lie_beside_the_one_of_the_nodes():
@@ -315,27 +355,37 @@ def test_every_advice_belongs_to_a_sentence():
     assert set(ADVICE) <= set(SENTENCES)
 
 
-def test_a_new_node_finds_its_group_and_role():
-    node_facts = runpy.run_path(str(FOLDER / "hyperpod-slurm" / "lifecycle" / "node_facts.py"))["facts"]
-    instance = lambda address: {"InstanceName": "x", "CustomerIpAddress": address, "InstanceId": "i-1"}
-    resources = {
-        "ClusterConfig": {"ClusterName": "c1", "ClusterArn": "arn:aws:sagemaker:eu-west-2:1:cluster/abc"},
-        "InstanceGroups": [
-            {"Name": "head", "Instances": [instance("10.0.128.9")]},
-            {"Name": "workers", "Instances": [instance("10.0.128.20"), instance("10.0.128.21")]},
-        ],
-    }
-    provisioning = {
-        "controller_group": "head",
-        "worker_groups": [{"instance_group_name": "workers", "partition_name": "workers"}],
-        "fsx_dns_name": "fs-1.fsx",
-        "fsx_mountname": "abc",
-    }
-    found = node_facts(resources, provisioning, "10.0.128.21")
-    assert (found["role"], found["controller_address"], found["region"]) == ("compute", "10.0.128.9", "eu-west-2")
-    assert node_facts(resources, provisioning, "10.0.128.9")["role"] == "controller"
+def node(address):
+    return {"InstanceName": "x", "CustomerIpAddress": address, "InstanceId": "i-1"}
+
+
+RESOURCES = {
+    "ClusterConfig": {"ClusterName": "c1", "ClusterArn": "arn:aws:sagemaker:eu-west-2:1:cluster/abc"},
+    "InstanceGroups": [
+        {"Name": "head", "InstanceType": "ml.m5.4xlarge", "Instances": [node("10.0.128.100"), node("10.0.128.9")]},
+        {"Name": "workers", "InstanceType": "ml.p5.48xlarge", "Instances": [node("10.0.128.20"), node("10.0.128.21")]},
+    ],
+}
+PROVISIONING = {
+    "controller_group": "head",
+    "worker_groups": [{"instance_group_name": "workers", "partition_name": "workers"}],
+    "fsx_dns_name": "fs-1.fsx",
+    "fsx_mountname": "abc",
+}
+
+
+def test_a_new_node_finds_its_group_role_type_and_controllers():
+    facts_of = runpy.run_path(str(FOLDER / "hyperpod-slurm" / "lifecycle" / "node_facts.py"))["facts"]
+    found = facts_of(RESOURCES, PROVISIONING, "10.0.128.21")
+    assert (found["role"], found["instance_type"], found["region"]) == ("compute", "ml.p5.48xlarge", "eu-west-2")
+    assert found["controllers"] == "10.0.128.9,10.0.128.100"  # the same order on every node, by number
+    assert facts_of(RESOURCES, PROVISIONING, "10.0.128.9")["role"] == "controller"
+    assert found["database_host"] == ""
+    told = {**PROVISIONING, "slurm_configurations": {"slurm_database_endpoint": "db", "slurm_shared_directory": "/fsx"}}
+    with_database = facts_of(RESOURCES, told, "10.0.128.9")
+    assert (with_database["database_host"], with_database["shared_folder"]) == ("db", "/fsx")
     with pytest.raises(SystemExit):
-        node_facts(resources, provisioning, "10.9.9.9")
+        facts_of(RESOURCES, PROVISIONING, "10.9.9.9")
 
 
 def test_only_whole_lines_of_a_job_are_shipped(tmp_path):

@@ -51,6 +51,15 @@ def value_of(output: str) -> str:
     return next((value for end, value in REAL.items() if output.endswith(end)), "made")
 
 
+def stacks_of(exported: Path, each) -> list[str]:
+    told = (exported / each.slug / "settings.env").read_text()
+    stacks = told.split('stacks="')[1].split('"')[0].split()
+    known = [part.role for part in each.parts if part.kind == "stack"]
+    assert stacks == [stack for stack in known if stack in stacks] and stacks[0] == "base"
+    assert {path.stem for path in (exported / each.slug / "templates").iterdir()} == set(stacks)
+    return stacks
+
+
 class ByHand:
     """Runs deploy.sh of one architecture beside an AWS CLI that only writes down what it was asked."""
 
@@ -107,8 +116,7 @@ def test_every_file_is_told_in_the_checksums_as_sha256sum_reads_them(exported, e
 
 @pytest.mark.parametrize("each", SHELF, ids=lambda each: each.slug)
 def test_exported_templates_are_sound_and_named_after_their_stack(exported, each):
-    stacks = [part.role for part in each.parts if part.kind == "stack"]
-    for stack in stacks:
+    for stack in stacks_of(exported, each):
         text = (exported / each.slug / "templates" / f"{stack}.yaml").read_text()
         assert cfnlint.api.lint(text, config=cfnlint.api.ManualArgs(regions=list(each.regions))) == []
         given = {
@@ -131,7 +139,7 @@ def test_deploying_by_hand_asks_for_stacks_scripts_and_cluster_in_that_order(exp
     done = hand.run()
     assert done.returncode == 0, done.stderr
     asked = [" ".join(call.split()[1:3]) for call in hand.calls if "describe" not in call]
-    stacks = [part.role for part in each.parts if part.kind == "stack"]
+    stacks = stacks_of(exported, each)
     assert asked[: len(stacks) + 2] == ["sts get-caller-identity", *["cloudformation deploy"] * len(stacks), "s3 cp"]
     assert asked[-1] == ("create-cluster --cluster-name" if each.on_ec2 else "sagemaker create-cluster")
     for path in (hand.folder / "build").rglob("*"):

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Deploys this architecture into the account whose credentials are set. Every step can be repeated: run it again, and it
 # goes on where it stopped. It needs the AWS CLI, Python 3, and for ParallelCluster the `pcluster` program.
+# shellcheck disable=SC2034,SC2154 # settings.env and the outputs of stacks give the names
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -33,7 +34,6 @@ cp -r lifecycle build/lifecycle
 if [[ -f provisioning_parameters.json ]]; then
   python3 fill.py provisioning_parameters.json > build/lifecycle/provisioning_parameters.json
 fi
-# shellcheck disable=SC2154 # an output of the base stack
 aws s3 cp --recursive build/lifecycle "s3://$base_LifecycleBucketName/lifecycle/$cluster"
 
 if [[ -f cluster.yaml ]]; then

@@ -7,8 +7,15 @@ from typing import Any
 
 from clusters.sandbox import moto_services
 from clusters.sandbox.cloud import Cloud
+from clusters.sandbox.cloudformation import (  # noqa: F401 - they register their kinds
+    databases,
+    groups,
+    machines,
+    network,
+    records,
+    storage,
+)
 from clusters.sandbox.cloudformation import identity as _identity  # noqa: F401
-from clusters.sandbox.cloudformation import machines, network, records, storage  # noqa: F401 - they register their kinds
 from clusters.sandbox.cloudformation.resources import KINDS, Place
 from clusters.sandbox.cloudformation.scope import Scope
 from clusters.sandbox.errors import AwsError

@@ -144,7 +144,8 @@ def _cluster(place: Place, p: dict[str, Any]) -> Made:
     )
     if "version" in wish:
         wish["version"] = str(wish["version"])
-    token = f"{place.stack_id.rsplit('/', 1)[-1]}-{place.logical}"[:63]
+    wished = hashlib.sha256(json.dumps(p, sort_keys=True).encode()).hexdigest()[:8]
+    token = f"{place.stack_id.rsplit('/', 1)[-1]}-{wished}-{place.logical}"[:63]
     tags = _map(place.plain_tags(p.get("Tags")))
     place.ask("eks", "CreateCluster", name=name, clientRequestToken=token, tags=tags or None, **wish)
     # The attributes that exist only when it is active are known now: they follow from what was stored.
@@ -159,6 +160,17 @@ def _cluster(place: Place, p: dict[str, Any]) -> Made:
         "CertificateAuthorityData": made["certificateAuthority"]["data"],
     }
     return name, attributes
+
+
+def _stays_the_same_cluster(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """From the reference of AWS::EKS::Cluster: these are changed in place, everything else is a replacement."""
+    return _changed(old, new) <= {"Version", "Logging", "Tags", "UpgradePolicy"}
+
+
+def _change_cluster(place: Place, name: str, old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    if old.get("Version") != new.get("Version"):
+        place.ask("eks", "UpdateClusterVersion", name=name, version=str(new["Version"]))
+    return {}
 
 
 def _delete_cluster(place: Place, name: str, _: dict[str, Any]) -> None:
@@ -215,7 +227,8 @@ kind("AWS::FSx::FileSystem", create=_file_system, delete=_delete_file_system, up
 kind("AWS::FSx::DataRepositoryAssociation", create=_link, delete=_delete_link, comes=fsx.LINK_COMES, goes=fsx.GOES,
      required="FileSystemId FileSystemPath DataRepositoryPath", attributes="AssociationId ResourceARN",
      optional="BatchImportMetaDataOnCreate ImportedFileChunkSize S3 Tags")  # fmt: skip
-kind("AWS::EKS::Cluster", create=_cluster, delete=_delete_cluster, required="RoleArn ResourcesVpcConfig", comes=eks.COMES,
+kind("AWS::EKS::Cluster", create=_cluster, delete=_delete_cluster, update=_change_cluster,
+     in_place=_stays_the_same_cluster, required="RoleArn ResourcesVpcConfig", comes=eks.COMES,
      optional="Name Version AccessConfig Logging KubernetesNetworkConfig EncryptionConfig UpgradePolicy Tags"
      " BootstrapSelfManagedAddons", goes=eks.GOES,
      attributes="Arn Id Endpoint ClusterSecurityGroupId OpenIdConnectIssuerUrl CertificateAuthorityData")  # fmt: skip

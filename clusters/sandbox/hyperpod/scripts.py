@@ -61,7 +61,8 @@ def _from_parameters(cloud: Cloud, call: Call, groups: dict[str, dict[str, Any]]
         raise ScriptsFail(
             f"provisioning_parameters.json names the controller group {controller!r}, which does not exist."
         )
-    if int(groups[controller]["InstanceCount"]) != 1:
+    shared = (told.get("slurm_configurations") or {}).get("slurm_shared_directory")
+    if int(groups[controller]["InstanceCount"]) != 1 and not shared:
         raise ScriptsFail(f"The controller group {controller} must have exactly one instance.")
     found: dict[str, list[str]] = {}
     for worker in told.get("worker_groups") or []:

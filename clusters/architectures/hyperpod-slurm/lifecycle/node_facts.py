@@ -1,4 +1,4 @@
-"""Prints, as shell assignments, what a new node has to know of itself: its group and role, its cluster, its mounts."""
+"""Prints, as shell assignments, what a new node has to know of itself: its group, role and type, its cluster, its mounts."""
 
 import json
 import shlex
@@ -12,7 +12,11 @@ def facts(resources: dict, provisioning: dict, address: str) -> dict[str, str]:
         for group in resources["InstanceGroups"]
         for instance in group["Instances"]
     }
-    addresses = {group: where for where, group in groups.items()}
+    types = {group["Name"]: group.get("InstanceType", "") for group in resources["InstanceGroups"]}
+    controllers = sorted(
+        (where for where, group in groups.items() if group == provisioning["controller_group"]),
+        key=lambda where: [int(part) for part in where.split(".")],
+    )
     group = groups.get(address, "")
     if not group:
         raise SystemExit(f"cohort: no instance of this cluster has the address {address}")
@@ -28,10 +32,22 @@ def facts(resources: dict, provisioning: dict, address: str) -> dict[str, str]:
         "region": arn.split(":")[3],
         "group": group,
         "role": roles[group],
-        "controller_address": addresses[provisioning["controller_group"]],
+        "instance_type": types[group],
+        "controllers": ",".join(controllers),
         "lustre_dns": provisioning["fsx_dns_name"],
         "lustre_mount": provisioning["fsx_mountname"],
         "openzfs_dns": provisioning.get("fsx_openzfs_dns_name", ""),
+        **_accounting(provisioning.get("slurm_configurations") or {}),
+    }
+
+
+def _accounting(told: dict) -> dict[str, str]:
+    """Where Slurm keeps its accounts, when there is a database for them."""
+    return {
+        "database_host": told.get("slurm_database_endpoint", ""),
+        "database_user": told.get("slurm_database_user", ""),
+        "database_secret": told.get("slurm_database_secret_arn", ""),
+        "shared_folder": told.get("slurm_shared_directory", ""),
     }
 
 
