@@ -213,7 +213,7 @@ def _error(ran: Ran) -> ProviderError:
     if not message:
         how = f"was killed by signal {-ran.code}" if ran.code < 0 else f"ended with code {ran.code}"
         sentence = f"ParallelCluster {how} in {verb} and said nothing that can be read; its log is kept."
-        return ProviderError("unclear", sentence, code="ProgramFailed")
+        return ProviderError("unclear", sentence, code="ProgramKilled" if ran.code < 0 else "ProgramFailed")
     kind = next((meaning for pattern, meaning in MEANINGS if pattern.search(message)), "refused")
     return ProviderError(kind, message, code="ParallelCluster")
 
