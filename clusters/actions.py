@@ -1,7 +1,6 @@
 """Writes of the clusters layer: what people wish. The engine makes it so; nothing here talks to a cloud."""
 
 import re
-import secrets
 from typing import Any
 
 from django.conf import settings
@@ -25,41 +24,13 @@ from clusters.models import (
 )
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import ApiToken, Participation, Person, Tenant
+from tenants.models import ApiToken, Participation, Person
 from tenants.web.problems import Refused, rule_broken
 from tenants.work import due
 
-ROLE_NAME = "CohortProvisioner"
 LARGEST_SCRIPT = 1_000_000
 LONGEST_MINUTES = 60 * 24 * 366
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def add_account(*, tenant: Tenant, account_id: str, name: str, regions: list[str], by: str) -> CloudAccount:
-    """Add a participant's cloud account. The external id is ours and random, so that nobody can borrow our trust."""
-    if not re.fullmatch(r"[0-9]{12}", account_id):
-        raise Refused(
-            "account_id",
-            _("'%(id)s' is not an account id: it has exactly 12 digits.") % {"id": account_id[:40]},
-            status=422,
-        )
-    try:
-        with transaction.atomic():
-            account = CloudAccount.objects.create(
-                tenant=tenant,
-                account_id=account_id,
-                name=name,
-                regions=sorted(set(regions)),
-                role_arn=f"arn:aws:iam::{account_id}:role/{ROLE_NAME}",
-                external_id=secrets.token_hex(16),
-            )
-    except IntegrityError as error:
-        if rule_broken(error) != "account_once":
-            raise
-        raise Refused("account_exists", _("The account %(id)s is already here.") % {"id": account_id}) from None
-    timeline.record(states.ACCOUNT_ADDED, about=account, by=by, account=account_id)
-    due.wish("account", account.pk, tenant=tenant, lane=account.lane())
-    return account
 
 
 def request_cluster(

@@ -152,3 +152,49 @@ class QuotaForm(BlockForm):
     class Meta:
         model = QuotaGrant
         fields = ["approved_instances", "provider_service", "provider_limit", "provider_unit", "provider_value"]
+
+
+class AccountForm(forms.Form):
+    """A cloud account of the participant. Its id stays text: it may begin with noughts."""
+
+    account_id = forms.CharField(
+        label=gettext_lazy("Account id"),
+        max_length=14,
+        widget=forms.TextInput(
+            attrs={"inputmode": "numeric", "autocomplete": "off", "spellcheck": "false", "class": "mono", "size": 14}
+        ),
+        help_text=gettext_lazy("Twelve digits, with the noughts in front. The provider's dashes may stay."),
+    )
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=80,
+        required=False,
+        help_text=gettext_lazy("What you call it, for instance training."),
+    )
+    regions = forms.MultipleChoiceField(
+        label=gettext_lazy("Regions"),
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("Where clusters may be made; their quotas are read every hour."),
+    )
+    role_arn = forms.CharField(
+        label=gettext_lazy("Role"),
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+        help_text=gettext_lazy("The ARN of the role that Cohort takes. Empty: CohortProvisioner in that account."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["regions"].choices = [(region, region) for region in facts.load().zones]
+
+    def clean_account_id(self) -> str:
+        return str(self.cleaned_data["account_id"]).replace("-", "").replace(" ", "")
+
+
+class RenewForm(forms.Form):
+    """That a new external id is wanted, of the account as it was seen."""
+
+    version = forms.IntegerField(
+        label=gettext_lazy("Version"), widget=forms.HiddenInput, min_value=1, max_value=2_147_483_647
+    )

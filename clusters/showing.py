@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from clusters import architectures
-from clusters.models import Cluster, ExternalObject, NodeOrder, Operation, Proof
+from clusters.models import CloudAccount, Cluster, ExternalObject, NodeOrder, Operation, Proof
 from clusters.plans.planning import SLOWER
 from clusters.states import BROKEN
 
@@ -230,6 +230,26 @@ def fleet_can(row: Cluster, verb: str) -> bool:
     if verb == "stop":
         return row.fleet_wanted == "running"
     return row.fleet_wanted == "stopped" or row.fleet in ("STOPPED", "PROTECTED")
+
+
+ACCESS = {
+    "yes": ("good", "good", gettext_lazy("The role lets us in.")),
+    "no": ("bad", "bad", gettext_lazy("The account does not let us in.")),
+    "unknown": ("neutral", "help", gettext_lazy("Nobody has answered yet.")),
+}
+
+
+def access(account: CloudAccount) -> dict[str, Any]:
+    """Whether an account lets us in, as a condition: the answer, its reason, how long it has held."""
+    tone, icon, sentence = ACCESS[account.access]
+    why = {"no": account.denied_reason, "unknown": account.lost_reason}.get(account.access, "")
+    return {
+        "status": account.access,
+        "tone": tone,
+        "icon": icon,
+        "sentence": why or sentence,
+        "since": account.access_since,
+    }
 
 
 def node_groups(nodes: list[dict[str, Any]], chosen: str = "") -> list[dict[str, Any]]:

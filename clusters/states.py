@@ -187,6 +187,12 @@ kind("job.cancelled", _("The job {name} was cancelled"), icon="player-stop")
 kind("job.timed_out", _("The job {name} ran out of time"), icon="clock", severity="normal", reacts=["triage"])
 
 ACCOUNT_ADDED = kind("account.added", _("{actor} added the cloud account {account}"), icon="key")
+ACCOUNT_CHECK = kind("account.check_wished", _("{actor} asked whether account {account} lets us in"), icon="key")
+ACCOUNT_RENEWED = kind(
+    "account.renewed",
+    _("{actor} made a new external id for account {account}; the old one no longer opens"),
+    icon="key",
+)
 ACCOUNT_READ = kind(
     "account.read", _("The quotas of account {account} in {region} were read: {count} changed"), icon="gauge"
 )

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from clusters import catalogue_views, change_views, job_views, request_views, views
+from clusters import account_views, catalogue_views, change_views, job_views, request_views, views
 
 urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),
@@ -11,6 +11,10 @@ urlpatterns = [
     path("catalogue/<slug:slug>/", catalogue_views.architecture, name="architecture"),
     path("catalogue/<slug:slug>/export/", catalogue_views.export_one, name="export_architecture"),
     path("jobs/", job_views.jobs, name="jobs"),
+    path("t/<slug:tenant>/accounts/add/", account_views.add, name="add_account"),
+    path("t/<slug:tenant>/accounts/<uuid:pk>/", account_views.account, name="account"),
+    path("t/<slug:tenant>/accounts/<uuid:pk>/check/", account_views.check, name="check_account"),
+    path("t/<slug:tenant>/accounts/<uuid:pk>/renew/", account_views.renew, name="renew_account"),
     path("t/<slug:tenant>/clusters/request/", request_views.request_cluster, name="request_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/", views.cluster, name="cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/approve/", views.approve, name="approve_cluster"),

@@ -23,6 +23,7 @@ READ = [
     ("files/<uuid:pk>/content/", files_api.content, "file-content"),
     ("records/", records.all_records, "records"),
     ("records/<uuid:pk>/", records.record, "record"),
+    ("accounts/<uuid:pk>/", accounts.account, "account"),
     ("clusters/<uuid:pk>/", clusters.cluster, "cluster"),
     ("clusters/<uuid:pk>/revisions/", parts.revisions, "revisions"),
     ("clusters/<uuid:pk>/revisions/<int:number>/", parts.revision, "revision"),
@@ -65,6 +66,8 @@ EVERYWHERE = [
 ]
 WRITE = [
     ("accounts/", accounts.tenant_accounts, "accounts"),
+    ("accounts/<uuid:pk>/check/", accounts.check, "account-check"),
+    ("accounts/<uuid:pk>/external-id/", accounts.renew, "account-external-id"),
     ("clusters/", clusters.tenant_clusters, "clusters"),
     ("clusters/check/", clusters.check, "cluster-check"),
     ("clusters/<uuid:pk>/approve/", clusters.approve, "cluster-approve"),

@@ -65,6 +65,8 @@ METRICS_PORT = int(env("METRICS_PORT", "9464"))
 
 # --- clouds; boto3 itself reads these variables, the settings only check them
 AWS_ENDPOINT_URL = env("AWS_ENDPOINT_URL", "")
+# Whom a participant's role trusts: the identity of this installation at the provider.
+TRUSTED_PRINCIPAL = env("TRUSTED_PRINCIPAL", debug="arn:aws:iam::999999999999:root")
 PCLUSTER = Path(env("PCLUSTER", str(BASE_DIR / ".pcluster-venv" / "bin" / "pcluster")))
 # The socket of the process that knows ParallelCluster's schema; empty: configurations are not checked by it.
 PCLUSTER_SCHEMA = env("PCLUSTER_SCHEMA", "")

@@ -159,6 +159,7 @@ def _record(request: HttpRequest) -> dict[str, Any]:
             Minutes.objects.order_by("-cutoff_at").values("pk", "review_number", "cutoff_at")[:MOST_MINUTES]
         ),
         "may_edit": edits,
+        "may_connect": request.role in roles.CONNECT,
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
         "may_edit_storage": request.role in roles.OPERATE,
     }

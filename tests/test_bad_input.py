@@ -172,7 +172,7 @@ SENT = [
     Bad("groups that are no list", "POST", CLUSTERS, 422, body=cluster(configuration={**BODY, "instance_groups": {"a": 1}}), headers=KEY),
     Bad("storage that is a list", "POST", CLUSTERS, 422, body=cluster(configuration={**BODY, "storage": [1]}), headers=KEY),
     Bad("an account id of letters", "POST", "/api/v1/t/hoshi/accounts/", 422, body={"account_id": "12345678901x", "regions": []}, says="account_id"),
-    Bad("an account that is there", "POST", "/api/v1/t/hoshi/accounts/", 409, body={"account_id": "{account}", "regions": []}, code="account_exists"),
+    Bad("an account that is there", "POST", "/api/v1/t/hoshi/accounts/", 409, body={"account_id": "{account}", "regions": ["ap-northeast-1"]}, code="account_exists"),
     Bad("an approval by who may not", "POST", "/api/v1/t/hoshi/clusters/{clusters}/approve/", 403, body={}, code="forbidden"),
     Bad("an approval of what is ready", "POST", "/api/v1/t/hoshi/clusters/{clusters}/approve/", 409, body={}, sender="lead_architect"),
     Bad("a deletion under running jobs", "POST", "/api/v1/t/hoshi/clusters/{clusters}/retire/", 409, body={}, code="jobs_running"),

@@ -1,14 +1,20 @@
 """Cloud accounts in the API."""
 
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import actions, queries
+from clusters import accounts as accounts_of
+from clusters import queries
+from clusters.models import CloudAccount
 from tenants.wall import roles
 from tenants.wall.access import allow
-from tenants.web.api import endpoint, versioned
+from tenants.web.api import endpoint, optional_version, versioned
 from tenants.web.bodies import Asked, asked
 from tenants.web.idempotency import repeatable
 from tenants.web.listing import Listing, Shown, one
@@ -21,9 +27,24 @@ class AccountShown(Shown):
     name = serializers.CharField()
     role_arn = serializers.CharField()
     regions = serializers.ListField(child=serializers.CharField())
+    access = serializers.ChoiceField(choices=CloudAccount.Access.choices, help_text="Whether it lets us in.")
+    access_since = serializers.DateTimeField(allow_null=True, help_text="Since when that is the answer.")
+    check_wished_at = serializers.DateTimeField(
+        allow_null=True, help_text="Later than `checked_at`: it is being tried."
+    )
+    checked_at = serializers.DateTimeField(allow_null=True, help_text="When it was last tried.")
+    lost_reason = serializers.CharField(help_text="Why nobody answered, when it is not known.")
     last_contact_at = serializers.DateTimeField(allow_null=True)
     denied_reason = serializers.CharField(help_text="Why the account does not let us in; empty when it does.")
     version = serializers.IntegerField()
+
+
+class AccountOpened(AccountShown):
+    """An account with the external id and the policies for its owner. The id is told this once and never again."""
+
+    external_id = serializers.CharField()
+    trust_policy = serializers.DictField(help_text="The trust policy of the role.")
+    permissions = serializers.DictField(help_text="What the role has to be allowed.")
 
 
 class AccountAsked(Asked):
@@ -31,6 +52,15 @@ class AccountAsked(Asked):
     name = serializers.CharField(max_length=80, allow_blank=True, default="")
     regions = serializers.ListField(
         child=serializers.RegexField(r"^[a-z]{2}(-[a-z]+)+-\d\Z", max_length=20), max_length=40
+    )
+    role_arn = serializers.CharField(
+        max_length=200, allow_blank=True, default="", help_text="Empty: the role CohortProvisioner of that account."
+    )
+
+
+class AccountVersionAsked(Asked):
+    version = serializers.IntegerField(
+        min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag."
     )
 
 
@@ -45,14 +75,66 @@ def accounts(request: Request) -> Response:
     return ACCOUNTS.answer(request, queries.accounts())
 
 
-@allow(roles.READ, write=roles.OPERATE)
+def _row(pk: UUID) -> dict[str, Any]:
+    return one(queries.accounts(), AccountShown, pk)
+
+
+def _opened(account: CloudAccount, status: int) -> Response:
+    told = {
+        "external_id": account.external_id,
+        "trust_policy": accounts_of.trust_policy(account),
+        "permissions": accounts_of.permissions(),
+    }
+    return versioned(AccountOpened(_row(account.pk) | told).data, account.version, status=status)
+
+
+def _found(pk: UUID) -> CloudAccount:
+    found = queries.accounts().filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@allow(roles.READ, write=roles.CONNECT)
 @ACCOUNTS.described
-@extend_schema(methods=["POST"], request=AccountAsked, responses={202: AccountShown})
+@extend_schema(methods=["POST"], request=AccountAsked, responses={202: AccountOpened})
 @endpoint("GET", "POST")
 @repeatable(required=False)
 def tenant_accounts(request: Request) -> Response:
-    """Cloud accounts of one tenant; add one."""
+    """Cloud accounts of one tenant; add one. The answer tells the external id, this once."""
     if request.method != "POST":
         return ACCOUNTS.answer(request, queries.accounts())
-    added = actions.add_account(tenant=request.tenant, by=request.actor, **asked(AccountAsked, request))
-    return versioned(AccountShown(one(queries.accounts(), AccountShown, added.pk)).data, 1, status=202)
+    added = accounts_of.add_account(tenant=request.tenant, by=request.actor, **asked(AccountAsked, request))
+    return _opened(added, 202)
+
+
+@allow(roles.READ)
+@extend_schema(responses=AccountShown)
+@endpoint("GET")
+def account(request: Request, pk: UUID) -> Response:
+    """One cloud account."""
+    row = _row(pk)
+    return versioned(AccountShown(row).data, row["version"])
+
+
+@allow(roles.CONNECT)
+@extend_schema(request=AccountVersionAsked, responses={202: AccountShown})
+@endpoint("POST")
+@repeatable(required=False)
+def check(request: Request, pk: UUID) -> Response:
+    """Try now whether the account lets us in; the answer is its `access`, a moment later."""
+    version = optional_version(request, asked(AccountVersionAsked, request))
+    accounts_of.check_access(account=_found(pk), by=request.actor, version=version)
+    row = _row(pk)
+    return versioned(AccountShown(row).data, row["version"], status=202)
+
+
+@allow(roles.CONNECT)
+@extend_schema(request=AccountVersionAsked, responses={200: AccountOpened})
+@endpoint("POST")
+@repeatable(required=False)
+def renew(request: Request, pk: UUID) -> Response:
+    """Make a new external id. The old one no longer opens: the role's trust has to be changed."""
+    sent = asked(AccountVersionAsked, request)
+    found = accounts_of.renew_external_id(account=_found(pk), by=request.actor, version=optional_version(request, sent))
+    return _opened(found, 200)

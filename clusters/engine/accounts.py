@@ -4,10 +4,10 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters import states
+from clusters.accounts import answered
 from clusters.engine.facts import ENGINE, account_of
 from clusters.models import CloudAccount, Reservation, ServiceQuota
 from clusters.providers import ProviderError, aws
@@ -39,7 +39,7 @@ def step(held: due.Held) -> None:
     with acting_for(held.tenant_id, staff=True):
         CloudAccount.objects.select_for_update().get(pk=row.pk)
         due.finish(held, again_in=HOURLY)
-        CloudAccount.objects.filter(pk=row.pk).update(last_contact_at=Now(), denied_reason="")
+        answered(row.pk, "yes")
         for region, (quotas, held_capacity) in read.items():
             changed = _keep(row, region, quotas)
             for name, status in held_capacity.items():
@@ -97,7 +97,8 @@ def _keep(row: CloudAccount, region: str, quotas: list[dict[str, Any]]) -> int:
 
 def _refused(held: due.Held, row: CloudAccount, error: ProviderError) -> None:
     denied = error.kind in ("denied", "refused")
+    CloudAccount.objects.select_for_update().get(pk=row.pk)
     due.finish(held, again_in=DENIED_AGAIN if denied else LOST_AGAIN, give_back=error.kind == "throttled")
+    answered(row.pk, "no" if denied else "unknown", error.message)
     if denied and row.denied_reason != error.message:
-        CloudAccount.objects.filter(pk=row.pk).update(denied_reason=error.message)
         timeline.record(states.ACCOUNT_DENIED, about=row, by=ENGINE, account=row.account_id, why=error.message)

@@ -9,11 +9,11 @@ from django.utils import timezone
 
 from clusters import facts as catalogue
 from clusters import states
+from clusters.accounts import answered
 from clusters.engine import evidence
 from clusters.engine.facts import ENGINE, Known
 from clusters.engine.seats import Seat, Seated, seated
 from clusters.models import (
-    CloudAccount,
     Cluster,
     ExternalObject,
     FileSystem,
@@ -309,7 +309,7 @@ def cluster(row: Cluster, known: Known, looked: Any, todo: Any, verdict: Any) ->
             timeline.record(states.CLUSTER_UNKNOWN, about=row, by=ENGINE, name=row.name, why=verdict.lost)
     else:
         columns |= {"unknown_since": None, "unknown_reason": ""}
-        CloudAccount.objects.filter(pk=row.account_id).update(last_contact_at=Now(), denied_reason="")
+        answered(row.account_id, "yes")
         if row.unknown_since is not None:
             timeline.record(states.CLUSTER_KNOWN, about=row, by=ENGINE, name=row.name)
     if todo.state == verdict.state == "ready" and not verdict.lost and row.generation == known.cluster.generation:

@@ -14,6 +14,11 @@ from tenants.states import checked
 class CloudAccount(TenantOwned):
     """A participant's account at the provider and how we are let in. We never hold its keys."""
 
+    class Access(models.TextChoices):
+        YES = "yes", _("yes")
+        NO = "no", _("no")
+        UNKNOWN = "unknown", _("unknown")
+
     SUBJECT = "account"
 
     account_id = models.CharField(
@@ -27,6 +32,11 @@ class CloudAccount(TenantOwned):
         _("external id"), max_length=64, editable=False
     )  # ours, random, never chosen by a customer
     regions = ArrayField(models.CharField(max_length=20), default=list)
+    access = models.CharField(max_length=7, choices=Access.choices, default=Access.UNKNOWN)
+    access_since = models.DateTimeField(null=True)  # null: nobody has answered yet
+    check_wished_at = models.DateTimeField(null=True)
+    checked_at = models.DateTimeField(null=True)  # the last answer, whichever
+    lost_reason = models.TextField(blank=True)
     last_contact_at = models.DateTimeField(null=True)
     denied_reason = models.TextField(blank=True)
     version = models.PositiveIntegerField(default=1)
@@ -36,6 +46,9 @@ class CloudAccount(TenantOwned):
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "account_id"], name="account_once"),
             models.CheckConstraint(condition=models.Q(account_id__regex=r"^[0-9]{12}$"), name="account_12_digits"),
+            models.CheckConstraint(
+                condition=models.Q(access__in=("yes", "no", "unknown")), name="account_access_known"
+            ),
         ]
 
     def __str__(self) -> str:

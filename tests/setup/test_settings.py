@@ -22,6 +22,7 @@ PRODUCTION = {
     "BROKER_URL": "redis://broker.example.org",
     "MAIL_HOST": "mail.example.org",
     "MAIL_FROM": "cohort@example.org",
+    "TRUSTED_PRINCIPAL": "arn:aws:iam::111111111111:role/cohort",
     "DJANGO_SETTINGS_MODULE": "program.settings",
 }
 

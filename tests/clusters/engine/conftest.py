@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 
 from clusters import actions
+from clusters.accounts import add_account
 from clusters.models import CloudAccount, Cluster, ExternalObject, Job, Node
 from clusters.providers import aws
 from tenants.history.models import Entry
@@ -124,7 +125,7 @@ def bench(world: Any, cloud: Process, monkeypatch: pytest.MonkeyPatch, settings:
     aws._start_again()
     cloud_account = Account(cloud)
     with acting_for(world.hoshi):
-        account = actions.add_account(
+        account = add_account(
             tenant=world.hoshi, account_id=cloud_account.id, name="training", regions=[REGION], by="engine"
         )
         CloudAccount.objects.filter(pk=account.pk).update(external_id=cloud_account.external_id)
