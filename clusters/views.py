@@ -111,9 +111,12 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     happened = history(cluster=row.pk).order_by("-occurred_at", "-id")
     entries = list(happened.exclude(kind=states.PART_EVENT)[:NEWEST_ENTRIES])
     resources = list(happened.filter(kind=states.PART_EVENT)[:NEWEST_RESOURCES])
+    held = locks.held(row)
+    answers = NodeOrder.objects.filter(operation=held).order_by("pk").values_list("pk", "result") if held else ()
     newest = live.stamp(
         row.version,
         row.state,
+        (held.pk, held.version, list(answers)) if held else (),
         row.observed_at,
         row.fleet,
         row.unknown_since,
@@ -124,11 +127,16 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
     told = lines([*entries, *resources])
-    context = _shown(request, row, nodes, jobs) | {"entries": told[: len(entries)], "resources": told[len(entries) :]}
+    context = _shown(request, row, nodes, jobs, held) | {
+        "entries": told[: len(entries)],
+        "resources": told[len(entries) :],
+    }
     moving = any(node["state"] in ("pending", "checking", "replacing") for node in nodes)
     asked = row.wanted and bool(row.fleet) and row.fleet_settled < row.generation
     unsettled = asked or row.state not in states.AT_REST or any(job["state"] in states.JOB_LIVE for job in jobs)
-    context |= {"unsettled": unsettled or (row.wanted and moving), "poll": live.address(request, newest)}
+    # What was asked for a moment ago has moved nothing yet, and will.
+    unsettled = unsettled or (row.wanted and moving) or held is not None
+    context |= {"unsettled": unsettled, "poll": live.address(request, newest)}
     return render(request, "clusters/cluster.html" + ("#live" if live.asked(request) else ""), context)
 
 
@@ -137,9 +145,12 @@ def _states(rows: list[dict[str, Any]]) -> list[tuple[Any, str]]:
 
 
 def _shown(
-    request: HttpRequest, row: Cluster, nodes: list[dict[str, Any]], jobs: list[dict[str, Any]]
+    request: HttpRequest,
+    row: Cluster,
+    nodes: list[dict[str, Any]],
+    jobs: list[dict[str, Any]],
+    operation: Operation | None,
 ) -> dict[str, Any]:
-    operation = locks.held(row)
     past = list(queries.operations(row).filter(state__in=["done", "failed", "cancelled"])[:NEWEST_OPERATIONS])
     askers = {operation.asked_by} if operation else set()
     parts, proofs, revisions = queries.parts(row), queries.proofs(row), list(queries.revisions(row)[:20])
@@ -181,7 +192,7 @@ def _shown(
         "file_systems": queries.file_systems(row),
         "files": [] if live.asked(request) else [{"row": one, "name": _("Cohort")} for one in queries.logs(row)],
         "buckets": list(Bucket.objects.filter(cluster=row).order_by("name")),
-        **_may(request, row),
+        **_may(request, row, operation),
     }
 
 
@@ -207,10 +218,9 @@ def _chosen_nodes(request: HttpRequest, nodes: list[dict[str, Any]]) -> tuple[st
     return "", "troubled", [node for node in nodes if node["state"] != "running"]
 
 
-def _may(request: HttpRequest, row: Cluster) -> dict[str, Any]:
+def _may(request: HttpRequest, row: Cluster, held: Operation | None) -> dict[str, Any]:
     """Which buttons exist for this person."""
     gone = row.state in ("deleting", "deleted") or not row.wanted
-    held = locks.held(row)
     waiting = row.state == "requested" or (held is not None and held.state == "waiting")
     asked_by = held.asked_by if held else row.requested_by
     operates = request.role in roles.OPERATE
