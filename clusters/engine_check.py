@@ -8,6 +8,8 @@ from typing import Any
 from clusters.architectures import engine_settings
 from clusters.architectures.configuration import Configuration
 from clusters.architectures.parts import specimen
+from clusters.documents import placeholders
+from clusters.documents.reading import Read, read
 from clusters.findings import Finding
 from clusters.providers import schema
 from clusters.providers.schema import NotChecked, Problem
@@ -62,15 +64,31 @@ def findings(wish: Configuration, *, name: str, address: str) -> list[Finding]:
     return list({(each.code, each.values["path"]): each for each in told}.values())
 
 
+def of_file(source: Read, *, address: str) -> list[Finding]:
+    """What the schema says of somebody's own file; blanks in it are judged as if they were filled in."""
+    configuration = read(placeholders.filled(source.text)).value
+    region = str(configuration.get("Region") or "us-east-1")
+    try:
+        found = schema.problems(address, name="cluster", region=region, configuration=configuration)
+    except NotChecked as error:
+        return [Finding(f"schema_{error.why}", "warning", "file", who="architect")]
+    told = [_worded(each, written(each.path) or "file", configuration, source.line(each.path)) for each in found]
+    return told or [Finding("schema", "ok", "file")]
+
+
 def _finding(problem: Problem, wish: Configuration, configuration: Mapping[str, Any]) -> Finding:
+    return _worded(problem, field(problem.path, wish), configuration)
+
+
+def _worded(problem: Problem, place: str, configuration: Mapping[str, Any], line: int = 0) -> Finding:
     code, allowed = "schema_other", ""
     for pattern, meaning in MEANINGS:
         if fits := pattern.fullmatch(problem.says):
             code, allowed = meaning, fits[1] if fits.lastindex else ""
             break
-    values = {"path": written(problem.path), "says": problem.says}
+    values = {"path": written(problem.path), "says": problem.says} | ({"line": line} if line else {})
     asked = _short(at(configuration, problem.path))
-    return Finding(code, "refused", field(problem.path, wish), asked, allowed, values=values)
+    return Finding(code, "refused", place, asked, allowed, values=values)
 
 
 def written(path: Path) -> str:

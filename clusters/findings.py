@@ -143,6 +143,41 @@ SENTENCES: Mapping[str, str] = {
     "schema_dumb": gettext_noop(
         "Not checked by ParallelCluster's own schema: the process that knows it fell over this configuration."
     ),
+    # Files of somebody's own that cannot be read
+    "read_too_large": gettext_noop("The file has %(asked)s bytes; the most is %(allowed)s."),
+    "read_empty": gettext_noop("There is nothing in it."),
+    "read_encoding": gettext_noop("The file is written in %(asked)s; save it as UTF-8."),
+    "read_bytes": gettext_noop("Line %(line)s: the byte %(asked)s is no UTF-8; save the file as UTF-8."),
+    "read_character": gettext_noop("Line %(line)s: the character %(asked)s cannot be shown and does not belong there."),
+    "read_json": gettext_noop("Line %(line)s, character %(column)s: this is no JSON (%(asked)s)."),
+    "read_yaml": gettext_noop("Line %(line)s: this is no YAML (%(says)s)."),
+    "read_tab": gettext_noop("Line %(line)s is indented by a tab; YAML takes spaces only."),
+    "read_twice": gettext_noop("Line %(line)s: “%(asked)s” is there a second time."),
+    "read_alias": gettext_noop("Line %(line)s: %(asked)s repeats another part of the file; write it out instead."),
+    "read_deep": gettext_noop("Line %(line)s lies more than %(allowed)s levels deep."),
+    "read_documents": gettext_noop("Line %(line)s begins a second document; one file is one configuration."),
+    "read_key": gettext_noop("Line %(line)s: the name of a field is no text."),
+    "read_number": gettext_noop("Line %(line)s: %(asked)s is no number that can be worked with."),
+    "read_code": gettext_noop("Line %(line)s: %(asked)s would run a program; a configuration holds values only."),
+    "read_tag": gettext_noop("Line %(line)s: the tag %(asked)s is not known here; write the value itself."),
+    "read_template": gettext_noop(
+        "Line %(line)s: %(asked)s belongs to a template that has to be filled in first; it is not plain YAML yet."
+    ),
+    "read_line_ends": gettext_noop("Line %(line)s ends as on Windows; it is read all the same."),
+    "read_surprise": gettext_noop("Line %(line)s: %(asked)s without quotes means %(allowed)s in YAML."),
+    # What a file says of a cluster
+    "placeholder_unfilled": gettext_noop("Line %(line)s: %(asked)s is still to be filled in."),
+    "cluster_name_missing": gettext_noop("The request names no cluster: %(field)s is missing."),
+    "group_name_mismatch": gettext_noop(
+        "The provisioning parameters speak of the group “%(asked)s”; the request has %(allowed)s."
+    ),
+    "group_without_role": gettext_noop(
+        "The group “%(asked)s” has no role: the provisioning parameters speak of %(allowed)s."
+    ),
+    "not_provisioning": gettext_noop("The second file holds no provisioning parameters of HyperPod."),
+    "capacity_unknown": gettext_noop("%(field)s asks for %(asked)s capacity, which Cohort does not use."),
+    "kind_beside": gettext_noop("This is %(asked)s; a cluster cannot be made of it alone."),
+    "kind_unknown": gettext_noop("This says nothing of a cluster: it is %(asked)s."),
     # Files of somebody's own
     "file_empty": gettext_noop("The file is empty."),
     "source_unpinned": gettext_noop(
@@ -292,6 +327,11 @@ SENTENCES: Mapping[str, str] = {
 }
 
 ADVICE: Mapping[str, str] = {
+    "placeholder_unfilled": gettext_noop("Put the real value there."),
+    "group_name_mismatch": gettext_noop("Give both the same name."),
+    "group_without_role": gettext_noop("Name it there as controller, login or worker."),
+    "read_surprise": gettext_noop("Put it in quotes if text is meant."),
+    "capacity_unknown": gettext_noop("Use ONDEMAND or CAPACITY_BLOCK."),
     "file_empty": gettext_noop("Take the file from where it was made once more."),
     "source_unpinned": gettext_noop("Name a commit or a release, and keep a copy in your own bucket."),
     "carriage_return": gettext_noop("Save the file with line ends of Unix."),

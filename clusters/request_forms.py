@@ -1,10 +1,8 @@
 """The form in which a cluster is asked for, and how what it says becomes a configuration document."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -13,6 +11,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from clusters import facts
 from clusters.architectures import Architecture, Parameter
 from clusters.architectures.configuration import VPC_CIDR
+from clusters.documents import reading
 from tenants.web.templatetags.show import words
 
 MOST_GROUPS = 100
@@ -30,22 +29,12 @@ def options(limits: Parameter) -> list[tuple[Any, str]]:
     return [(str(choice), f"{_(str(choice))} {_(limits.unit)}".strip()) for choice in limits.choices]
 
 
-class OneMeaning(yaml.SafeLoader):
-    """YAML without aliases, which can unfold a few lines into gigabytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(_("Aliases (*name) are not read here; write it out."))
-        return super().compose_node(parent, index)
-
-
 def read_text(text: str) -> Any:
     """What a text in JSON or YAML says. Raises ValidationError."""
     try:
-        return json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, OneMeaning)
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        told = str(error)[:400]
-        raise forms.ValidationError(_("This cannot be read as JSON or YAML: %(why)s") % {"why": told}) from None
+        return reading.read(text).value
+    except reading.Unreadable as error:
+        raise forms.ValidationError(error.finding.sentence(_)) from None
 
 
 class EngineSettings(forms.CharField):

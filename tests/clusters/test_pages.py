@@ -151,7 +151,7 @@ def test_a_text_that_would_unfold_is_not_read(world: World, hoshi: Examples) -> 
         "document_text": "a: &x [1]\nb: *x",
     }
     page = signed_in(world.person("platform_engineer")).post(REQUEST, pasted).content.decode()
-    assert "Aliases (*name) are not read here" in page
+    assert "Line 2: *x repeats another part of the file; write it out instead." in page
 
 
 def test_choosing_another_architecture_or_adding_a_group_keeps_what_was_typed(world: World, hoshi: Examples) -> None:
