@@ -230,7 +230,7 @@ def filled(value: Any, town: Town) -> Any:
     for prefix, made in (("their ", town.umi), ("", town.hoshi)):
         value = value.replace(f"{{{prefix}account}}", made.account_id)
         for noun, found in made.by_noun.items():
-            value = value.replace(f"{{{prefix}{noun}}}", str(found.pk))
+            value = value.replace(f"{{{prefix}{noun}}}", str(getattr(found, "pk", found)))
     return value
 
 
