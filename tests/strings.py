@@ -123,6 +123,7 @@ def catalogue() -> Iterator[str]:
     yield from known.instances
     for each in architectures.architectures():
         yield each.made_by.name
+    yield from {found.family for found in known.instances.values()}
     yield from (found.accelerator for found in known.instances.values())
     for region, zones in known.zones.items():
         yield from (region, *zones)
