@@ -6,8 +6,9 @@ from django.urls import URLPattern, path
 
 from clusters.api import accounts, architectures, clusters, jobs, nodes, operations, parts, quotas, records
 from program import api as program
-from program import api_docs, procedure_api
+from program import api_docs, enablement_api, procedure_api
 from support import api as support
+from support import articles_api
 from support import files_api as support_files
 from tenants import api as tenants
 from tenants import files_api
@@ -47,6 +48,9 @@ READ = [
     ("action-items/<uuid:pk>/", procedure_api.action_item, "action-item"),
     ("launch/", procedure_api.launch, "launch"),
     ("service-quotas/", quotas.service_quotas, "service-quotas"),
+    ("onboarding/<uuid:pk>/", enablement_api.one_onboarding, "onboarding-list"),
+    ("reports/", enablement_api.all_reports, "reports"),
+    ("reports/<uuid:pk>/", enablement_api.report, "report"),
 ]
 
 # Lists that one tenant's address also writes to.
@@ -61,6 +65,11 @@ EVERYWHERE = [
     ("decisions/", procedure_api.all_decisions, "decisions"),
     ("action-items/", procedure_api.all_action_items, "action-items"),
     ("minutes/<uuid:pk>/addenda/", procedure_api.addenda, "minutes-addenda"),
+    ("sessions/", enablement_api.all_sessions, "sessions"),
+    ("sessions/<uuid:pk>/", enablement_api.session, "session"),
+    ("onboarding/", enablement_api.all_onboarding, "onboarding"),
+    ("articles/", articles_api.all_articles, "articles"),
+    ("articles/<uuid:pk>/", articles_api.article, "article"),
     ("reviews/trend/", procedure_api.review_trend, "review-trend"),
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
@@ -93,6 +102,19 @@ WRITE = [
     *((f"action-items/<uuid:pk>/{verb}/", view, f"action-item-{verb}") for verb, view in procedure_api.DOINGS.items()),
     ("minutes/<uuid:pk>/edit/", procedure_api.edit_minutes, "minutes-edit"),
     ("minutes/<uuid:pk>/addenda/", procedure_api.tenant_addenda, "minutes-addenda"),
+    ("sessions/", enablement_api.plan_session, "sessions"),
+    *((f"sessions/<uuid:pk>/{step}/", view, f"session-{step}") for step, view in enablement_api.SESSION_STEPS.items()),
+    *((f"enrolments/<uuid:pk>/{verb}/", view, f"enrolment-{verb}") for verb, view in enablement_api.ENROLMENTS.items()),
+    ("onboarding/", enablement_api.tenant_onboarding, "onboarding"),
+    *(
+        (f"onboarding/<uuid:pk>/steps/<uuid:step>/{verb}/", view, f"onboarding-step-{verb}")
+        for verb, view in enablement_api.STEP_VERBS.items()
+    ),
+    ("asked-reports/", enablement_api.ask_for_reports, "asked-reports"),
+    *((f"reports/<uuid:pk>/{verb}/", view, f"report-{verb}") for verb, view in enablement_api.REPORT_VERBS.items()),
+    ("articles/", articles_api.write_article, "articles"),
+    *((f"articles/<uuid:pk>/{step}/", view, f"article-{step}") for step, view in articles_api.STEPS.items()),
+    ("cases/<uuid:pk>/articles/", articles_api.case_articles, "case-articles"),
 ]
 
 

@@ -31,6 +31,8 @@ def minutes_of(tenant: Tenant, review: Review) -> str:
 def head(review: Review, whom: str, items: int) -> str:
     """Which review, for whom, as of when, how much is open."""
     counted = ngettext("%(n)s open case.", "%(n)s open cases.", items) % {"n": items}
+    if not items:
+        counted = _("No case was open.")
     return "\n".join(
         (
             _("Minutes of review %(number)s, %(cycle)s") % {"number": review.number, "cycle": review.cycle},

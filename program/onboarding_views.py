@@ -222,6 +222,8 @@ def _shown(
                 if works
                 else [],
                 "open": each.pk == step,
+                # What is to be done next lies open for whoever does it.
+                "next": works and step is None and each.state == "open" and not any(one["next"] for one in told),
             }
         )
     context = {

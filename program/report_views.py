@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -177,8 +176,9 @@ def report(request: HttpRequest, pk: UUID) -> HttpResponse:
     doing = request.POST.get("do", "")
     if doing not in FORMS:
         return _shown(request, row, refused=Refused("unknown_do", _("Choose what to do with it."), status=422))
-    if not reports.may(doing, row.kind, request.role):
-        raise PermissionDenied
+    _nothing, refused = attempt(reports.refuse_unless_may, verb=doing, kind=row.kind, role=request.role)
+    if refused is not None:
+        return _shown(request, row, refused=refused)
     form = FORMS[doing](request.POST, request.FILES, report=row, prefix=doing)
     if not form.is_valid():
         return _shown(request, row, doing, form)

@@ -37,6 +37,18 @@ def may(verb: str, kind: str, role: str) -> bool:
     }[verb]
 
 
+def refuse_unless_may(verb: str, kind: str, role: str) -> None:
+    """Raises Refused where the other side does this with a report of this kind."""
+    if not may(verb, kind, role):
+        monthly = kind in BY_THE_OFFICE
+        sentence = (
+            _("The programme writes this report; the participant accepts or disputes it.")
+            if monthly
+            else _("The participant writes this report; the programme manager accepts it or sends it back.")
+        )
+        raise Refused("not_your_part", sentence)
+
+
 def is_late(state: str, due: date, today: date) -> bool:
     """Late is what is owed after its day; a report that was handed in is not."""
     return state in OWED and (state == "late" or due < today)

@@ -74,6 +74,16 @@ class SessionForm(forms.Form):
             self.fields["starts_at"].zone = zone
             self.fields["starts_at"].help_text = _("In the programme's time zone, %(zone)s.") % {"zone": zone}
 
+    @property
+    def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
+        """In the order in which one plans: what it is, when and where, what happens there."""
+        parts = [
+            (_("What"), ("title", "kind", "cycle")),
+            (_("When and where"), ("starts_at", "minutes", "recurrence", "format", "place", "seats")),
+            (_("What happens there"), ("agenda", "materials", "speakers", "prerequisites")),
+        ]
+        return [(legend, [self[name] for name in names]) for legend, names in parts]
+
     def clean_cycle(self) -> Cycle:
         return self.cycles[self.cleaned_data["cycle"]]
 
@@ -106,6 +116,8 @@ class AttendanceForm(forms.Form):
         self.fields["came"].choices = [(str(row.pk), f"{row.person}, {row.tenant.name}") for row in registered]
         if not registered:
             del self.fields["came"]
+            self.fields["others"].label = _("How many came")
+            self.fields["others"].help_text = ""
 
     def asked(self) -> dict[str, Any]:
         told = self.cleaned_data

@@ -180,7 +180,10 @@ def _choices() -> dict[str, Any]:
     staff = Membership.objects.filter(holding(), tenant__is_office=True, person__is_active=True)
     staff = staff.exclude(role__in=(roles.AUTOMATION, roles.AUDITOR)).values("person")
     return {
-        "cycles": list(Cycle.objects.exclude(state="closed").select_related("programme").order_by("-starts_on")),
+        "cycles": sorted(
+            Cycle.objects.exclude(state="closed").select_related("programme").order_by("-starts_on"),
+            key=lambda cycle: cycle.state != "running",  # what is planned is mostly for the one that runs
+        ),
         "staff": list(Person.objects.filter(pk__in=staff).order_by("name", "email")),
     }
 

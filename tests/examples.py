@@ -398,6 +398,7 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
             starts_at=now + timedelta(days=7),
             minutes=60,
             announced_at=now,
+            registered=len(everybody),
         )
         article = Article.objects.create(
             tenant=world.office, code="KB-001", title="Not a number", body="Look at the loss.", audience="shared"

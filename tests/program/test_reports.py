@@ -106,12 +106,12 @@ def test_the_pages_let_each_side_do_its_part(world: World) -> None:
         return made
 
     business, manager, officer = client("business_lead"), client("programme_manager"), client("programme_officer")
-    assert business.post(where, {"do": "accept"}).status_code == 403
+    assert business.post(where, {"do": "accept"}).status_code == 409
     assert business.post(where, {"do": "sing"}).status_code == 422
     assert business.post(where, {"do": "hand_in"}).status_code == 422
     file = SimpleUploadedFile("report.pdf", b"%PDF")
     assert business.post(where, {"do": "hand_in", "hand_in-text": "Done.", "hand_in-file": file}).status_code == 303
-    assert officer.post(where, {"do": "accept"}).status_code == 403
+    assert officer.post(where, {"do": "accept"}).status_code == 409
     assert manager.post(where, {"do": "send_back", "send_back-why": "Name the licence."}).status_code == 303
     page = business.get(where).content.decode()
     assert "Name the licence." in page and "report.pdf" in page

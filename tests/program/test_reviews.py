@@ -304,7 +304,7 @@ def test_each_participant_gets_minutes_that_hold_nothing_of_others_and_nothing_i
 def test_a_participant_without_items_gets_minutes_too(world, frozen, chair):
     publish(frozen(ago(days=1)), chair.actor)
     with acting_for(world.umi):
-        assert "0 open cases" in queries.minutes().get().body
+        assert "No case was open." in queries.minutes().get().body
 
 
 def test_a_review_goes_forward_only(world, opened, frozen, chair):

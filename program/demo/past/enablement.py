@@ -11,7 +11,8 @@ from program.demo.one_action import one_action
 from program.demo.past.rows import Past, imported, known
 from program.demo.words import AUDIENCES, REPORT_WAYS
 from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
-from support.articles import link_case
+from support.article_text import SKELETON, stripped
+from support.articles import known_of, link_case
 from support.models import Article, ArticleUse, ArticleVersion, Case
 from support.states import ARTICLE_WRITTEN, CASE_OPENED
 from tenants.history import timeline
@@ -182,10 +183,11 @@ def _article(past: Past, row: Row) -> None:
         tenant=past.office,
         code=row["id"],
         title=row["title"],
-        body=row.get("text", ""),
-        category=row.get("category", ""),
+        body=_text_of(past, came_from),
+        category=came_from[0]["category"] if came_from else "",
         audience=audience,
         author=by,
+        changed_at=past.as_of,
     )
     told = {"code": article.code, "title": article.title}
     timeline.record(ARTICLE_WRITTEN, about=article, by=by, at=past.as_of, **imported(imported=row["id"], **told))
@@ -207,6 +209,18 @@ def _article(past: Past, row: Row) -> None:
                 at=of_case.resolved_at or past.as_of,
                 **imported(),
             )
+
+
+def _text_of(past: Past, cases: list[Row]) -> str:
+    """The file keeps no text of an article: it is what its cases tell, without whose they were."""
+    known = known_of([past.who.tenants[case["participant"]].pk for case in cases])
+    told = [
+        SKELETON.partition("## How to know")[0].format(
+            seen=case["symptom"], why=case.get("root_cause") or "…", helps=case.get("resolution") or "…"
+        )
+        for case in cases
+    ]
+    return stripped("\n".join(told).strip(), known)
 
 
 def load_exports(past: Past) -> int:

@@ -25,7 +25,8 @@
   }
 
   // times: <time datetime="…" data-relative> says how long ago, its title the exact moment here and in UTC
-  const lang = root.lang || undefined;
+  // Plain English writes the day before the month and counts 24 hours, as the server does.
+  const lang = root.lang === "en" ? "en-GB" : root.lang || undefined;
   const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "long" });
   const exact = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium" });
   const minute = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
