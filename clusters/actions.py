@@ -219,6 +219,7 @@ def _with_fleet(cluster: Cluster, version: int | None) -> Cluster:
             % {"name": cluster.name, "state": "deleting" if not cluster.wanted else cluster.state},
         )
     locks.refuse_while_held(cluster)
+    locks.refuse_while_held(cluster)
     return cluster
 
 

@@ -70,4 +70,4 @@ def wait_for(what: str, look: Callable[[], bool], seconds: float) -> None:
     end = time.monotonic() + seconds
     while not look():
         assert time.monotonic() < end, f"after {seconds:.0f} s still not: {what}"
-        time.sleep(0.5)
+        time.sleep(1.0)  # whoever is asked has the same processors to do it with

@@ -26,7 +26,7 @@ PATIENCE = timedelta(hours=1)  # how long a cluster waits for capacity before it
 CAPACITY_AGAIN = 120.0
 # What a program that could not begin, or did nothing before it fell over, means: seconds until the next try.
 PROGRAM_AGAIN = {
-    "ProgramBusy": 7.0,
+    "ProgramBusy": 3.0,
     "ProgramMissing": 20.0,
     "ProgramKilled": 5.0,  # from outside: nothing is wrong with what was asked
     "ProgramFailed": 60.0,

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.test import Client
 
-from clusters import showing
+from clusters import locks, showing
 from clusters.models import Cluster, Job
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for
@@ -124,6 +124,14 @@ def test_it_is_moved_only_when_the_cluster_is_there(world, cluster, state):
         Cluster.objects.filter(pk=cluster.pk).update(state=state)
     assert asked(world, cluster, "stopped").json()["code"] == "not_ready"
     assert page(cluster, "fleet/stop/") not in client(world).get(page(cluster)).content.decode()
+
+
+def test_one_thing_at_a_time(world, cluster):
+    with acting_for(world.hoshi):
+        locks.take(cluster, "change", by=world.person("platform_engineer").actor)
+    problem = asked(world, cluster, "stopped").json()
+    assert (problem["code"], problem["kind"]) == ("busy", "change")
+    assert now(world, cluster).fleet_wanted == "running"
 
 
 def test_on_hyperpod_there_is_no_button(world, cluster):

@@ -23,8 +23,8 @@ from tests.tree import RunningTree
 pytestmark = pytest.mark.tree
 
 EACH = 5
-PAUSE = (0.2, 3.0)  # seconds between one death and the next
-FROZEN = (1.0, 4.0)
+PAUSE = (0.2, 1.5)  # seconds between one death and the next
+FROZEN = (0.5, 2.5)
 # Two of those that a program makes are enough: each is half a minute of it, one after the other.
 PROGRAM_MADE = ("glim-voice", "iron-mat")
 CLUSTERS = {
@@ -33,7 +33,7 @@ CLUSTERS = {
     if cluster["orchestrator"].startswith("hyperpod") or cluster["name"] in PROGRAM_MADE
 }
 CREATES = ("CreateStack", "CreateCluster")
-CALL = 6.0  # seconds that a call takes which creates something
+CALL = 4.0  # seconds that a call takes which creates something
 WORKERS = ("worker-engine", "worker-slow")
 
 
