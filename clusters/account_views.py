@@ -50,7 +50,7 @@ def _opened(request: HttpRequest, account: CloudAccount, status: int = 200) -> H
         "row": account,
         "trust": json.dumps(accounts.trust_policy(account), indent=2),
         "permissions": json.dumps(accounts.permissions(), indent=2),
-        "role": account.role_arn.partition(":role/")[2],
+        "role_name": account.role_arn.partition(":role/")[2],
     }
     answer = render(request, "clusters/account_opened.html", context, status=status)
     answer["Cache-Control"] = "no-store"
