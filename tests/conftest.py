@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connections
+from hypothesis import HealthCheck, settings
 
 from tenants.models import Assignment, Cycle, Membership, Participation, Person, Programme, Tenant
 from tenants.wall import roles
@@ -20,6 +21,9 @@ from tests.tree import RunningTree
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 # For the same reason Django would take the thread for another one and open a second connection that sees nothing of the test.
 connections._connections = threading.local()
+# A busy machine draws slowly and answers late; neither is a fault of what is tested.
+settings.register_profile("cohort", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("cohort")
 QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"

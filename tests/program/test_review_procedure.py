@@ -425,7 +425,9 @@ WORDS = ["open", "resolve", "reopen", "import", "join"]
 STEP = st.tuples(st.sampled_from(WORDS), st.integers(0, 5), st.floats(0.1, 13.9))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(steps=st.lists(STEP, max_size=10), cutoffs=st.lists(st.floats(1, 13.9), min_size=1, max_size=3, unique=True))
 def test_the_balance_holds_over_random_histories(world, opened, chair, steps, cutoffs):
     """Opened, resolved, reopened and imported at any past time, told in any order between the reviews, also by a tenant
