@@ -220,8 +220,17 @@ def told(plan: Mapping[str, Any], translate: Callable[[str], str] = _) -> dict[s
     expired = timezone.localdate().isoformat() > plan["prices"]["expires"]
     return {
         **plan,
+        "before": _cost_told(plan["before"], translate) if plan["before"] else None,
+        "after": _cost_told(plan["after"], translate),
         "changes": [Change(**each).sentence(translate) for each in plan["changes"]],
         "effects": effects,
         "possible": all(each["kind"] != "refused" for each in effects),
         "prices": {**plan["prices"], "expired": expired},
     }
+
+
+def _cost_told(cost: Mapping[str, Any], translate: Callable[[str], str]) -> dict[str, Any]:
+    """With its sums as a person reads them."""
+    lines = [{**line, "unit_word": translate(line["unit"])} for line in cost["lines"]]
+    words = {"hour_word": f"{Decimal(cost['per_hour']):,.2f}", "month_word": f"{Decimal(cost['per_month']):,.2f}"}
+    return {**cost, **words, "lines": lines}

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import translation
 
 from clusters import architectures, facts
+from clusters.plans.prices import prices
 from tenants.web.templatetags import show
 
 OPENS, CLOSES = "⟦", "⟧"
@@ -119,8 +121,9 @@ def stored() -> Iterator[str]:
 
 def catalogue() -> Iterator[str]:
     """Names that the provider gave: types, Regions, zones, quotas."""
-    known = facts.load()
+    known, listed = facts.load(), prices(settings.PRICE_FILE)
     yield from known.instances
+    yield from (listed.title, listed.currency)  # what the operator of the portal wrote
     for each in architectures.architectures():
         yield each.made_by.name
     yield from {found.family for found in known.instances.values()}

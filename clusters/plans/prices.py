@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from clusters.architectures.configuration import Configuration
+from clusters.findings import gettext_noop
 from clusters.plans.templates import resources
 
 HOURS_A_MONTH = 730
+UNITS = (gettext_noop("instances"), gettext_noop("GiB"), gettext_noop("MB/s"), gettext_noop("resources"))
 CENT = Decimal("0.01")
 
 
@@ -95,7 +97,7 @@ def prices(path: str) -> Prices:
 class Line:
     """One thing that costs; `each_hour` is None where the file has no price."""
 
-    what: str
+    what: str  # as the price file calls it
     count: int
     unit: str
     each_hour: Decimal | None
@@ -155,10 +157,10 @@ def cost(wish: Configuration, templates: Iterable[tuple[str, Mapping[str, str]]]
 def _storage(wish: Configuration, known: Prices) -> list[Line]:
     lustre, openzfs, region = wish.storage.lustre, wish.storage.openzfs, wish.region
     rate = known.gib_month(f"lustre-{lustre.mbs_per_tib}", region)
-    lines = [Line(f"Lustre, {lustre.mbs_per_tib} MB/s per TiB", lustre.capacity_gib, "GiB", _hourly(rate))]
+    lines = [Line(f"lustre-{lustre.mbs_per_tib}", lustre.capacity_gib, "GiB", _hourly(rate))]
     if openzfs:
-        lines.append(Line("OpenZFS", openzfs.capacity_gib, "GiB", _hourly(known.gib_month("openzfs", region))))
-        lines.append(Line("OpenZFS", openzfs.mbs, "MB/s", _hourly(known.mbs_month("openzfs", region))))
+        lines.append(Line("openzfs", openzfs.capacity_gib, "GiB", _hourly(known.gib_month("openzfs", region))))
+        lines.append(Line("openzfs", openzfs.mbs, "MB/s", _hourly(known.mbs_month("openzfs", region))))
     return lines
 
 

@@ -142,7 +142,7 @@ def _changed(part: str, name: str, old: Resource, new: Resource, fields: set[str
             return
     yield Effect("changed", "resource_changed", part, "No interruption", _about(name, new, fields))
     if new.type == FILE_SYSTEM:
-        yield Effect("later", "storage_by_the_way", part, "FSx", {"name": name})
+        yield Effect("changed", "storage_by_the_way", part, "FSx", {"name": name})
 
 
 def _removed(part: str, name: str, resource: Resource) -> Effect:
