@@ -12,8 +12,9 @@ from clusters import engine_check, facts
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.findings import Finding, Refusals
 from clusters.models import CloudAccount, Cluster, Reservation, Revision, ServiceQuota
-from clusters.preflight import Ec2, Held, Network, Plan, Quotas, preflight, refused
+from clusters.preflight import Account, Ec2, Held, Network, Plan, Quotas, preflight, refused
 from clusters.states import USES_QUOTA
+from tenants.models import Participation
 from tenants.web.problems import Refused
 
 
@@ -51,6 +52,7 @@ def check(*, account: CloudAccount, name: str, body: Any, other_than: Cluster | 
             usage=on_ec2,
             held=_held(wish.region, capacity_used),
         ),
+        account=_account(account, wish.region, quotas, hyperpod + on_ec2, other_than),
     )
     return Checked(wish, findings)
 
@@ -65,8 +67,29 @@ def check_with_engine(*, account: CloudAccount, name: str, body: Any) -> Checked
 
 
 def _quotas(account: CloudAccount, region: str) -> Quotas:
-    rows = ServiceQuota.objects.filter(account=account, region=region).values_list("service", "name", "value")
-    return Quotas({(service, name): float(value) for service, name, value in rows})
+    rows = list(
+        ServiceQuota.objects.filter(account=account, region=region).values_list("service", "name", "value", "read_at")
+    )
+    values = {(service, name): float(value) for service, name, value, _read in rows}
+    return Quotas(values, min((read for *_rest, read in rows), default=None))
+
+
+def _account(
+    row: CloudAccount, region: str, quotas: Quotas, usage: Counter[str], other_than: Cluster | None
+) -> Account:
+    """What is known of the account, and where its participation may keep data."""
+    newest = Participation.objects.exclude(state__in=["closed", "withdrawn"]).filter(tenant=row.tenant_id)
+    allowed = newest.order_by("-created_at").values_list("allowed_regions", flat=True).first()
+    return Account(
+        number=row.account_id,
+        access=row.access,
+        checked_at=row.checked_at,
+        allowed_regions=tuple(allowed or ()),
+        limits=quotas.values,
+        read_at=quotas.read_at,
+        usage=usage,
+        clusters=1 if usage or other_than is not None else 0,
+    )
 
 
 def _usage(
@@ -138,6 +161,8 @@ def told(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
         "level": finding.level,
+        "verdict": finding.verdict,
+        "known_at": finding.known_at.isoformat() if finding.known_at else None,
         "field": finding.field,
         "asked": finding.asked,
         "allowed": finding.allowed,

@@ -2,9 +2,19 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 Level = Literal["ok", "warning", "refused"]
+Verdict = Literal["pass", "fail", "unknown", "mind"]
+# Nobody could say, so it warns and does not pass.
+NOT_KNOWN = frozenset(
+    {
+        "type_offer_unknown", "type_quota_unknown", "cluster_quota_unknown", "total_quota_unknown", "vcpu_quota_unknown",
+        "interfaces_unknown", "networks_unknown", "elastic_ips_unknown", "access_unknown",
+        "schema_off", "schema_away", "schema_late", "schema_dumb",
+    }
+)  # fmt: skip
 
 
 def gettext_noop(text: str) -> str:
@@ -29,6 +39,16 @@ class Finding:
     who: str = "you"
     suggestion: str = ""
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    known_at: datetime | None = None  # how old the fact is that it was held against
+
+    @property
+    def verdict(self) -> Verdict:
+        """Pass, fail, not known, or something to bear in mind; what is not known is never a pass."""
+        if self.level == "ok":
+            return "pass"
+        if self.level == "refused":
+            return "fail"
+        return "unknown" if self.code in NOT_KNOWN else "mind"
 
     def sentence(self, translate: Callable[[str], str] = untranslated) -> str:
         """What was found."""
@@ -43,7 +63,7 @@ class Finding:
         return {
             **self.values,
             "field": self.field,
-            "asked": self.asked,
+            "asked": translate(self.asked) if self.code in ASKED_IN_WORDS else self.asked,
             "allowed": self.allowed,
             "unit": translate(UNITS.get(self.unit, self.unit)),
             "who": translate(WHO[self.who]),
@@ -58,6 +78,9 @@ class Refusals(Exception):
         super().__init__(" ".join(finding.sentence() for finding in findings))
         self.findings = findings
 
+
+# What was asked for is a word of ours here, and no value of somebody's.
+ASKED_IN_WORDS = frozenset({"secret_inside", "kind_beside", "kind_unknown"})
 
 WHO: Mapping[str, str] = {
     "you": gettext_noop("you, in this request"),
@@ -75,6 +98,8 @@ UNITS: Mapping[str, str] = {
     "groups": gettext_noop("groups"),
     "characters": gettext_noop("characters"),
     "percent": gettext_noop("percent"),
+    "interfaces": gettext_noop("network interfaces"),
+    "networks": gettext_noop("networks"),
 }
 
 SENTENCES: Mapping[str, str] = {
@@ -116,6 +141,37 @@ SENTENCES: Mapping[str, str] = {
     "settings_ours": gettext_noop("%(field)s is “%(asked)s”, but Cohort itself sets it."),
     "settings_value": gettext_noop("%(field)s has “%(asked)s” in it, which is neither text, a number, nor yes or no."),
     "settings_too_deep": gettext_noop("%(field)s lies %(asked)s levels deep; the most is %(allowed)s."),
+    # The account, and what its participation may do
+    "residency": gettext_noop("Data of this participation may lie in %(asked)s."),
+    "residency_refused": gettext_noop(
+        "Data of this participation may not lie in %(asked)s; the Regions it may use are %(allowed)s."
+    ),
+    "editor_role": gettext_noop("The role %(asked)s is one of this account."),
+    "editor_role_elsewhere": gettext_noop("%(asked)s is no role of this account, whose roles are %(allowed)s."),
+    "access": gettext_noop("The account %(account)s lets Cohort in."),
+    "access_denied": gettext_noop("The account %(account)s does not let Cohort in at present."),
+    "access_unknown": gettext_noop("It is not known whether the account %(account)s lets Cohort in."),
+    "interfaces": gettext_noop(
+        "The nodes need %(asked)s network interfaces; with what other clusters take, that fits the account's %(allowed)s."
+    ),
+    "interfaces_exceeded": gettext_noop(
+        "The nodes need %(asked)s network interfaces; %(left)s of %(allowed)s are left in %(region)s."
+    ),
+    "interfaces_unknown": gettext_noop(
+        "The nodes need %(asked)s network interfaces; how many the account may have in %(region)s is not known."
+    ),
+    "networks": gettext_noop("The account may have %(allowed)s networks in %(region)s; this needs %(asked)s more."),
+    "networks_exceeded": gettext_noop(
+        "This needs %(asked)s network more in %(region)s; the account may have %(allowed)s, and %(left)s are left."
+    ),
+    "networks_unknown": gettext_noop("How many networks the account may have in %(region)s is not known."),
+    "elastic_ips": gettext_noop(
+        "The account may have %(allowed)s Elastic IPs in %(region)s; this needs %(asked)s more."
+    ),
+    "elastic_ips_exceeded": gettext_noop(
+        "This needs %(asked)s Elastic IP more in %(region)s; the account may have %(allowed)s, and %(left)s are left."
+    ),
+    "elastic_ips_unknown": gettext_noop("How many Elastic IPs the account may have in %(region)s is not known."),
     # What ParallelCluster's own schema says
     "schema": gettext_noop("ParallelCluster's own schema takes the configuration."),
     "schema_unknown": gettext_noop("ParallelCluster knows no %(path)s."),
@@ -167,6 +223,7 @@ SENTENCES: Mapping[str, str] = {
     "read_surprise": gettext_noop("Line %(line)s: %(asked)s without quotes means %(allowed)s in YAML."),
     # What a file says of a cluster
     "placeholder_unfilled": gettext_noop("Line %(line)s: %(asked)s is still to be filled in."),
+    "secret_inside": gettext_noop("Line %(line)s holds what looks like a secret (%(asked)s)."),
     "cluster_name_missing": gettext_noop("The request names no cluster: %(field)s is missing."),
     "group_name_mismatch": gettext_noop(
         "The provisioning parameters speak of the group “%(asked)s”; the request has %(allowed)s."
@@ -327,7 +384,20 @@ SENTENCES: Mapping[str, str] = {
 }
 
 ADVICE: Mapping[str, str] = {
+    "residency_refused": gettext_noop("Choose one of those, or let %(who)s allow the Region for this participation."),
+    "editor_role_elsewhere": gettext_noop("Name a role of the account that the cluster lies in."),
+    "access_denied": gettext_noop("Have its role mended: until then nothing can be made there."),
+    "access_unknown": gettext_noop("Cohort asks it by itself; have its role checked if this stays."),
+    "interfaces_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),
+    "interfaces_unknown": gettext_noop("Cohort reads the quota “%(quota)s” as soon as the account lets it in."),
+    "networks_exceeded": gettext_noop("Let %(who)s have the quota “%(quota)s” raised."),
+    "networks_unknown": gettext_noop("Cohort reads the quota “%(quota)s” as soon as the account lets it in."),
+    "elastic_ips_exceeded": gettext_noop("Let %(who)s have the quota “%(quota)s” raised."),
+    "elastic_ips_unknown": gettext_noop("Cohort reads the quota “%(quota)s” as soon as the account lets it in."),
     "placeholder_unfilled": gettext_noop("Put the real value there."),
+    "secret_inside": gettext_noop(
+        "Take it out, and have it replaced where it was made: everybody who reads this sees it."
+    ),
     "group_name_mismatch": gettext_noop("Give both the same name."),
     "group_without_role": gettext_noop("Name it there as controller, login or worker."),
     "read_surprise": gettext_noop("Put it in quotes if text is meant."),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from clusters import facts, states
 from clusters.models import Bucket, QuotaGrant
 from tenants.forms import BlockForm
+from tenants.models import Participation
 from tenants.states import Moves
 from tenants.web.templatetags.show import words
 
@@ -152,6 +153,25 @@ class QuotaForm(BlockForm):
     class Meta:
         model = QuotaGrant
         fields = ["approved_instances", "provider_service", "provider_limit", "provider_unit", "provider_value"]
+
+
+class RegionsForm(BlockForm):
+    """Where the data of a participation may lie."""
+
+    allowed_regions = forms.MultipleChoiceField(
+        label=gettext_lazy("Allowed Regions"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy("Nothing chosen: its data may lie in any Region. Clusters are refused elsewhere."),
+    )
+
+    class Meta:
+        model = Participation
+        fields = ["allowed_regions"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["allowed_regions"].choices = [(region, region) for region in facts.load().zones]
 
 
 class AccountForm(forms.Form):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from clusters import facts as known_facts
-from clusters import preflight_ec2
+from clusters import preflight_account, preflight_ec2
 from clusters.architectures.configuration import (
     Configuration,
     Group,
@@ -16,9 +16,11 @@ from clusters.architectures.configuration import (
 from clusters.architectures.parts import ROOT_GIB
 from clusters.facts import Facts
 from clusters.findings import Finding, Level, Refusals
+from clusters.preflight_account import Account
 from clusters.preflight_ec2 import Ec2, Held
 
 __all__ = [
+    "Account",
     "Configuration",
     "Ec2",
     "Finding",
@@ -45,6 +47,7 @@ class Quotas:
     """What an account may have in the Region, by (service, exact quota name); a name that is absent is not known."""
 
     values: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    read_at: datetime | None = None  # the oldest of them
 
     def get(self, service: str, name: str) -> int | None:
         value = self.values.get((service, name))
@@ -85,6 +88,7 @@ def preflight(
     *,
     name: str = "",
     ec2: Ec2 | None = None,
+    account: Account | None = None,
 ) -> list[Finding]:
     """All findings, refusals first.
 
@@ -114,6 +118,7 @@ def preflight(
         *capacity,
         _addresses(configuration, facts, network),
         _storage(configuration, quotas),
+        preflight_account.findings(configuration, facts, account) if account else (),
     )
     order = {"refused": 0, "warning": 1, "ok": 2}
     return sorted((finding for check in checks for finding in check), key=lambda finding: order[finding.level])
@@ -194,9 +199,11 @@ def _against(
     values = {**values, "used": used, "left": max((allowed or 0) - used, 0)}
     if allowed is None:
         return Finding(f"{code}_unknown", "warning", path, asked, "?", "instances", "account_team", values=values)
-    if asked + used > allowed:
-        return Finding(f"{code}_exceeded", "refused", path, asked, allowed, "instances", "account_team", values=values)
-    return Finding(code, "ok", path, asked, allowed, "instances", "account_team", values=values)
+    level: Level = "refused" if asked + used > allowed else "ok"
+    named = f"{code}_exceeded" if level == "refused" else code
+    return Finding(
+        named, level, path, asked, allowed, "instances", "account_team", values=values, known_at=quotas.read_at
+    )
 
 
 def _disk_quota(wish: Configuration, quotas: Quotas) -> Iterator[Finding]:

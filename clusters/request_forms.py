@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -11,7 +12,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from clusters import facts
 from clusters.architectures import Architecture, Parameter
 from clusters.architectures.configuration import VPC_CIDR
-from clusters.documents import reading
+from clusters.documents import kinds, reading
 from tenants.web.templatetags.show import words
 
 MOST_GROUPS = 100
@@ -191,6 +192,45 @@ class RequestForm(WhatAndWhere):
         }
 
 
+def first_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The form filled in with a document, as far as it goes."""
+    storage = _fields(document.get("storage"))
+    lustre, openzfs = _fields(storage.get("lustre")), _fields(storage.get("openzfs"))
+    subnet = str(document.get("subnet_cidr") or "")
+    told = {
+        "az_id": document.get("az_id"),
+        "subnet": f"/{subnet.rpartition('/')[2]}" if subnet else None,
+        "vpc_cidr": document.get("vpc_cidr"),
+        "lustre_gib": lustre.get("capacity_gib"),
+        "lustre_mbs": lustre.get("mbs_per_tib"),
+        "openzfs_gib": openzfs.get("capacity_gib"),
+        "openzfs_mbs": openzfs.get("mbs"),
+        "bucket": storage.get("bucket"),
+        "bucket_exists": storage.get("bucket_exists"),
+        "kubernetes": _fields(document.get("software")).get("kubernetes"),
+        "engine_settings": _written(document.get("engine_settings")),
+        **{
+            name: document.get(name)
+            for name in ("node_recovery", "deep_health_checks", "accounting", "tiered_storage", "editor_role")
+        },
+    }
+    return {name: value for name, value in told.items() if value not in (None, "", [])}
+
+
+def groups_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of the groups filled in with a document."""
+    rows = document.get("instance_groups")
+    return [dict(each) for each in rows[:MOST_GROUPS] if isinstance(each, Mapping)] if isinstance(rows, list) else []
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _written(settings: Any) -> str:
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True) if settings else ""
+
+
 def zones(architecture: Architecture) -> list[tuple[str, list[tuple[str, str]]]]:
     """The zones of each Region in which the architecture is offered."""
     known = facts.load().zones
@@ -278,7 +318,18 @@ class PasteForm(WhatAndWhere):
     )
 
     def clean_document_text(self) -> Any:
-        return read_text(self.cleaned_data["document_text"])
+        """Our own document as it is; a file of ParallelCluster or a request to HyperPod in our words."""
+        text = self.cleaned_data["document_text"]
+        try:
+            found = kinds.understand(text)
+        except reading.Unreadable as error:
+            raise forms.ValidationError([each.sentence(_) for each in (error.finding, *error.more)][:20]) from None
+        if found.kind == "cohort" or found.document is None:
+            return found.source.value
+        against = [each.sentence(_) for each in found.findings if each.code == "placeholder_unfilled"]
+        if against:
+            raise forms.ValidationError(against[:20])
+        return dict(found.document)
 
 
 def kept(data: QueryDict, form: forms.Form) -> dict[str, Any]:

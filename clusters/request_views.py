@@ -4,26 +4,40 @@ import dataclasses
 import json
 import re
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from clusters import actions, architectures, checking, facts, foresight, queries
+from clusters import actions, architectures, checking, configuring, facts, foresight, queries
 from clusters.architectures import Architecture
 from clusters.checking import Checked
 from clusters.findings import UNITS, WHO, Finding
-from clusters.request_forms import MOST_GROUPS, GroupForm, GroupSet, PasteForm, RequestForm, kept
+from clusters.models import ConfigurationVersion
+from clusters.request_forms import (
+    LARGEST_DOCUMENT,
+    MOST_GROUPS,
+    GroupForm,
+    GroupSet,
+    PasteForm,
+    RequestForm,
+    first_of,
+    groups_of,
+    kept,
+)
 from tenants.models import Participation
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.problems import Refused
 
 FIRST_NODES = 2
+KEPT = {"text": "document_text", "name": "name", "reason": "reason"}
 # Where a finding's path in the configuration is asked for on the page.
 FIELDS = {
     "name": "id_name",
@@ -74,6 +88,11 @@ def request_cluster(request: HttpRequest) -> HttpResponse:
     page = _Pasted(request, accounts) if pasting else _Told(request, accounts)
     do = request.POST.get("do", "request") if request.method == "POST" else ""
     checked, refused, status = None, None, 200
+    if do == "keep":
+        kept, refused = page.keep()
+        if kept is not None:
+            return see_other(reverse("configuration", args=[request.tenant.slug, kept.configuration_id]))
+        status = refused.status if refused else 422
     if do in ("type", "check", "request"):
         if do == "type":
             page.form.fields["name"].required = False  # it may come last
@@ -116,8 +135,10 @@ class _Told:
         given = {"accounts": accounts, "architecture": self.architecture}
         rows = {"prefix": "groups", "form_kwargs": {"architecture": self.architecture}}
         if request.method != "POST":
-            self.form = RequestForm(initial=self._first(), **given)
-            self.groups = GroupSet(initial=self._first_groups(), **rows)
+            start = _start(request)
+            first = first_of(start.body) | {"name": start.configuration.name} if start else self._first()
+            self.form = RequestForm(initial=first, **given)
+            self.groups = GroupSet(initial=groups_of(start.body) if start else self._first_groups(), **rows)
         elif request.POST.get("do") in ("shape", "add"):
             self.form = RequestForm(initial=kept(request.POST, RequestForm(**given)), **given)
             self.groups = GroupSet(initial=self._kept_groups(GroupSet(request.POST, **rows)), **rows)
@@ -162,6 +183,23 @@ class _Told:
         fine = self.form.is_valid() and self.groups.is_valid()
         return checking.check_with_engine(**self._wish()) if fine else None
 
+    def keep(self) -> tuple[ConfigurationVersion | None, Refused | None]:
+        """Write it down as a version of the configuration of that name, with what an earlier one keeps beside it."""
+        if not (self.form.is_valid() and self.groups.is_valid()):
+            return None, None
+        told = self._wish()
+        earlier = configuring.newest_versions().filter(configuration__name=told["name"]).first()
+        text = configuring.written(told["body"], earlier.kept if earlier else None)
+        return attempt(
+            configuring.keep,
+            tenant=self.request.tenant,
+            by=self.request.actor,
+            text=text,
+            name=told["name"],
+            origin="form",
+            reason=self.form.cleaned_data["reason"],
+        )
+
     def _wish(self) -> dict[str, Any]:
         told = self.form.cleaned_data
         return {"account": told["account"], "name": told["name"], "body": self.form.document(self.groups.told())}
@@ -185,7 +223,17 @@ class _Pasted:
     """The configuration as one text."""
 
     def __init__(self, request: HttpRequest, accounts: Any) -> None:
-        self.form = PasteForm(posted(request), accounts=accounts)
+        self.request = request
+        start = _start(request)
+        first = {"document_text": configuring.written(start.body), "name": start.configuration.name} if start else {}
+        self.form = PasteForm(posted(request), accounts=accounts, initial=first)
+
+    def keep(self) -> tuple[ConfigurationVersion | None, Refused | None]:
+        """Write it down as it was pasted, unfinished or not."""
+        told = {name: self.request.POST.get(field, "") for name, field in KEPT.items()}
+        if len(told["text"]) > LARGEST_DOCUMENT:
+            return None, None
+        return attempt(configuring.keep, tenant=self.request.tenant, by=self.request.actor, **told)
 
     def check(self) -> Checked | None:
         return checking.check_with_engine(**self._wish()) if self.form.is_valid() else None
@@ -224,8 +272,19 @@ def _label(path: str) -> str:
     return str(LABELS.get(path, path))
 
 
+def _start(request: HttpRequest) -> ConfigurationVersion | None:
+    """The kept configuration that the form begins with."""
+    asked = request.GET.get("configuration", "") if request.method != "POST" else ""
+    try:
+        return configuring.version(UUID(asked)) if asked else None
+    except ValueError:
+        raise Http404 from None
+
+
 def _chosen(request: HttpRequest) -> Architecture:
     known = {each.slug: each for each in architectures.architectures()}
+    if start := _start(request):
+        return known.get(start.architecture) or known["hyperpod-slurm"]
     asked = request.POST.get("architecture") or request.GET.get("architecture")
     return known.get(asked) or known.get("hyperpod-slurm") or next(iter(known.values()))
 
@@ -253,4 +312,5 @@ def _in_words(finding: Finding, labelled: bool) -> dict[str, Any]:
         "unit": _(UNITS[finding.unit]) if finding.unit in UNITS else finding.unit,
         "who": _(WHO[finding.who]) if finding.who in WHO else finding.who,
         "at": _place(finding.field),
+        "read_at": finding.known_at,
     }

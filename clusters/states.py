@@ -135,6 +135,10 @@ kind("operation.done", _("The {what} of {name} is done"), icon="circle-check")
 kind("operation.failed", _("The {what} of {name} failed: {why}"), icon="alert-triangle", severity="normal")
 kind("operation.cancelled", _("The {what} of {name} was given up: {why}"), icon="player-stop")
 
+CONFIGURATION_KEPT = kind(
+    "configuration.kept", _("{actor} kept version {number} of the configuration {name}: {why}"), icon="file"
+)
+
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
 PROGRAM_RAN = kind(
     "part.program",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from clusters import account_views, catalogue_views, change_views, job_views, request_views, views
+from clusters import account_views, catalogue_views, change_views, configuration_views, job_views, request_views, views
 
 urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),
@@ -10,6 +10,11 @@ urlpatterns = [
     path("catalogue/export/", catalogue_views.export_all, name="export_catalogue"),
     path("catalogue/<slug:slug>/", catalogue_views.architecture, name="architecture"),
     path("catalogue/<slug:slug>/export/", catalogue_views.export_one, name="export_architecture"),
+    path("configurations/", configuration_views.index, name="configurations"),
+    path("configurations/compare/", configuration_views.compare, name="compare_configurations"),
+    path("t/<slug:tenant>/configurations/new/", configuration_views.new, name="new_configuration"),
+    path("t/<slug:tenant>/configurations/<uuid:pk>/", configuration_views.configuration, name="configuration"),
+    path("t/<slug:tenant>/configurations/<uuid:pk>/edit/", configuration_views.edit, name="edit_configuration"),
     path("jobs/", job_views.jobs, name="jobs"),
     path("t/<slug:tenant>/accounts/add/", account_views.add, name="add_account"),
     path("t/<slug:tenant>/accounts/<uuid:pk>/", account_views.account, name="account"),
@@ -30,6 +35,7 @@ urlpatterns = [
     path("t/<slug:tenant>/clusters/<uuid:pk>/launch/", job_views.launch, name="launch_job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/", job_views.job, name="job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/cancel/", job_views.cancel, name="cancel_job"),
+    path("t/<slug:tenant>/participations/<uuid:pk>/regions/", views.edit_regions, name="edit_regions"),
     path("t/<slug:tenant>/record/quota/<uuid:pk>/edit/", views.edit_quota, name="edit_quota"),
     path("t/<slug:tenant>/record/bucket/<uuid:pk>/edit/", views.edit_bucket, name="edit_bucket"),
 ]

@@ -14,8 +14,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import actions, architectures, catalogue, foresight, locks, operating, queries, showing, spending, states
-from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm
+from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm, RegionsForm
 from clusters.models import Bucket, Cluster, Leftover, NodeOrder, Operation, QuotaGrant
+from tenants.models import Participation
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.views import edit_block
 from tenants.wall import roles
@@ -350,6 +351,13 @@ def _decide(
             status = refused.status
     context = {"row": row, "form": form, "refused": refused, **words}
     return render(request, "clusters/decide.html", context, status=status)
+
+
+@allow(roles.EDIT_QUOTAS)
+@require_http_methods(["GET", "POST"])
+def edit_regions(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Say in which Regions the data of a participation may lie."""
+    return edit_block(request, Participation, RegionsForm, pk)
 
 
 @allow(roles.EDIT_QUOTAS)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from clusters.api import accounts, architectures, clusters, jobs, nodes, operations, parts, quotas, records
+from clusters.api import (
+    accounts,
+    architectures,
+    clusters,
+    configurations,
+    jobs,
+    nodes,
+    operations,
+    parts,
+    quotas,
+    records,
+)
 from program import api as program
 from program import api_docs, enablement_api, procedure_api
 from support import api as support
@@ -34,6 +45,9 @@ READ = [
     ("clusters/<uuid:pk>/operations/", operations.operations, "cluster-operations"),
     ("clusters/<uuid:pk>/spending/", operations.cluster_spending, "cluster-spending"),
     ("operations/<uuid:pk>/", operations.operation, "operation"),
+    ("configurations/<uuid:pk>/", configurations.configuration, "configuration"),
+    ("configurations/<uuid:pk>/versions/<int:number>/", configurations.version, "configuration-version"),
+    ("configurations/<uuid:pk>/compare/", configurations.compare, "configuration-compare"),
     ("nodes/", nodes.nodes, "nodes"),
     ("nodes/<uuid:pk>/", nodes.node, "node"),
     ("jobs/<uuid:pk>/", jobs.job, "job"),
@@ -57,6 +71,8 @@ READ = [
 EVERYWHERE = [
     ("accounts/", accounts.accounts, "accounts"),
     ("clusters/", clusters.clusters, "clusters"),
+    ("configurations/", configurations.configurations, "configurations"),
+    ("configurations/<uuid:pk>/versions/", configurations.versions, "configuration-versions"),
     ("jobs/", jobs.jobs, "jobs"),
     ("reviews/", program.reviews, "reviews"),
     ("cases/", support.cases, "cases"),
@@ -87,6 +103,8 @@ WRITE = [
     ("clusters/<uuid:pk>/software/", operations.software, "cluster-software"),
     ("clusters/<uuid:pk>/nodes/", operations.nodes, "cluster-nodes"),
     ("clusters/<uuid:pk>/give-up/", operations.give_up, "cluster-give-up"),
+    ("configurations/", configurations.tenant_configurations, "configurations"),
+    ("configurations/<uuid:pk>/versions/", configurations.tenant_versions, "configuration-versions"),
     ("jobs/", jobs.tenant_jobs, "jobs"),
     ("jobs/<uuid:pk>/cancel/", jobs.cancel, "job-cancel"),
     ("cases/", support.tenant_cases, "cases"),

@@ -120,6 +120,9 @@ class ParticipationShown(Shown):
     sector = serializers.CharField()
     staff_size = serializers.IntegerField(allow_null=True)
     support_plan = serializers.CharField()
+    allowed_regions = serializers.ListField(
+        child=serializers.CharField(), help_text="Where its data may lie; empty: anywhere."
+    )
     version = serializers.IntegerField()
 
 

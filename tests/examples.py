@@ -1,6 +1,7 @@
 """One of everything per tenant, and which of it an address speaks of: for the checks that walk every route."""
 
 import itertools
+import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from clusters import models as c
+from clusters.configuring import keep
 from program.models import (
     ActionItem,
     Addendum,
@@ -186,6 +188,8 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
         outputs={"SubnetId": "subnet-1"},
         intended_at=now,
     )
+    kept = keep(tenant=tenant, text=json.dumps(BODY), name=f"base-{tenant.slug}", by="engine", reason="first")
+    made.by_noun["configurations"] = made.by_noun["compare"] = kept.configuration
     c.Proof.objects.create(**mine, generation=1, kind="nodes_running", passed=True, evidence="5 of 5", taken_at=now)
     c.ClusterAccess.objects.create(
         **mine, url="http://127.0.0.1:1/", username="cohort", jwt_key="c2VjcmV0", log_group="/cohort/jobs", read_at=now

@@ -85,6 +85,10 @@ class CheckAsked(Asked):
 class FindingShown(serializers.Serializer):
     code = serializers.CharField()
     level = serializers.ChoiceField(choices=["ok", "warning", "refused"])
+    verdict = serializers.ChoiceField(
+        choices=["pass", "fail", "unknown", "mind"], help_text="What could not be found out is never a pass."
+    )
+    known_at = serializers.DateTimeField(allow_null=True, help_text="When the fact was read that it was held against.")
     field = serializers.CharField(allow_blank=True)
     asked = serializers.JSONField(allow_null=True)
     allowed = serializers.JSONField(allow_null=True)

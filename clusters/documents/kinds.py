@@ -41,11 +41,11 @@ def kind_of(value: Any) -> str:
     if not isinstance(value, Mapping):
         return "unknown"
     for kind, signs in {
+        "cohort": ("architecture", "instance_groups"),
         "template": ("Resources", "AWSTemplateFormatVersion"),
         "hyperpod": ("InstanceGroups", "RestrictedInstanceGroups"),
         "parallelcluster": ("HeadNode", "Scheduling"),
         "provisioning": ("controller_group", "worker_groups", "workload_manager"),
-        "cohort": ("architecture", "instance_groups"),
         "manifest": ("apiVersion",),
     }.items():
         if any(sign in value for sign in signs):

@@ -19,7 +19,12 @@ from tenants.work import due
 HOURLY = timedelta(hours=1)
 DENIED_AGAIN = timedelta(seconds=10)  # the account's owner is probably at it right now
 LOST_AGAIN = timedelta(minutes=1)
-SERVICES = {"sagemaker": ("for cluster usage", "HyperPod"), "fsx": ("Lustre",), "ec2": ("Running On-Demand",)}
+SERVICES = {
+    "sagemaker": ("for cluster usage", "HyperPod"),
+    "fsx": ("Lustre",),
+    "ec2": ("Running On-Demand", "Elastic IPs"),
+    "vpc": ("Network interfaces per Region", "VPCs per Region"),
+}
 
 
 def step(held: due.Held) -> None:

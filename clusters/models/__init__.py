@@ -8,6 +8,7 @@ from clusters.models.cluster import (
     Proof,
     Revision,
 )
+from clusters.models.configuration import ClusterConfiguration, ConfigurationVersion
 from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
 from clusters.models.node import Node, NodeInstance
@@ -20,6 +21,8 @@ __all__ = [
     "CloudAccount",
     "Cluster",
     "ClusterAccess",
+    "ClusterConfiguration",
+    "ConfigurationVersion",
     "ExternalObject",
     "FileSystem",
     "Job",

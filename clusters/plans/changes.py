@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 from clusters.architectures.configuration import Configuration
 from clusters.findings import gettext_noop, untranslated
 
@@ -42,7 +44,10 @@ SENTENCES: Mapping[str, str] = {
     "added": gettext_noop("%(field)s comes: %(new)s."),
     "removed": gettext_noop("%(field)s goes: it was %(old)s."),
     "changed": gettext_noop("%(field)s: from %(old)s to %(new)s."),
+    "raised": gettext_noop("%(field)s goes up, from %(old)s to %(new)s."),
+    "lowered": gettext_noop("%(field)s goes down, from %(old)s to %(new)s."),
 }
+VERSIONS = ("version", "software.")  # places that hold releases
 NONE, YES, NO = gettext_noop("none"), gettext_noop("yes"), gettext_noop("no")
 
 
@@ -68,9 +73,19 @@ class Change:
 
 def changes(old: Configuration, new: Configuration) -> list[Change]:
     """What is different, groups first; empty when nothing is."""
-    before, after = old.document(), new.document()
-    groups_before, groups_after = before.pop(GROUPS), after.pop(GROUPS)
+    return differences(old.document(), new.document())
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    """The same of two documents, which may be such as no cluster could be made of."""
+    before, after = dict(old), dict(new)
+    groups_before, groups_after = _named(before.pop(GROUPS, [])), _named(after.pop(GROUPS, []))
     return [*_groups(groups_before, groups_after), *_fields(before, after, "")]
+
+
+def _named(groups: Any) -> list[dict[str, Any]]:
+    rows = [dict(each) for each in groups if isinstance(each, Mapping)] if isinstance(groups, list | tuple) else []
+    return [{**each, "name": str(each.get("name", number + 1))} for number, each in enumerate(rows)]
 
 
 def _groups(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[Change]:
@@ -81,13 +96,14 @@ def _groups(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterat
         elif name not in new:
             yield Change("group_removed", GROUPS, old=_group(old[name]), group=name)
         else:
-            for field in new[name]:
-                if old[name].get(field) != new[name][field]:
-                    yield Change("group_changed", field, old[name].get(field), new[name][field], name)
+            for field in dict.fromkeys([*new[name], *old[name]]):
+                was, will_be = old[name].get(field), new[name].get(field)
+                if was != will_be:
+                    yield Change("group_changed", field, was, will_be, name)
 
 
 def _group(group: Mapping[str, Any]) -> str:
-    return f"{group['count']} × {group['instance_type']}"
+    return f"{group.get('count', '?')} × {group.get('instance_type', '?')}"
 
 
 def _fields(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> Iterator[Change]:
@@ -101,8 +117,19 @@ def _fields(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> I
             yield Change("added", here, new=new)
         elif _empty(new):
             yield Change("removed", here, old=old)
+        elif here.startswith(VERSIONS) and (way := _way(old, new)):
+            yield Change(way, here, old, new)
         else:
             yield Change("changed", here, old, new)
+
+
+def _way(old: Any, new: Any) -> str:
+    """Whether a release of something goes up or down: 3.10 comes after 3.2. Empty where they are no releases."""
+    try:
+        before, after = Version(str(old)), Version(str(new))
+    except InvalidVersion:
+        return ""
+    return "raised" if after > before else "lowered" if after < before else ""
 
 
 def _empty(value: Any) -> bool:

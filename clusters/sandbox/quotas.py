@@ -28,6 +28,7 @@ DEFAULTS = {
     ("sagemaker", IN_TOTAL): 30.0,
     ("sagemaker", LARGEST_DISK): 1024.0,
     ("vpc", "VPCs per Region"): 5.0,
+    ("vpc", "Network interfaces per Region"): 5000.0,
     ("ec2", "EC2-VPC Elastic IPs"): 5.0,
     ("ec2", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"): 64.0,
     ("cloudformation", "Stack count"): 2000.0,

@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.db.models.functions import Cast, Now
@@ -191,6 +192,10 @@ class Participation(TenantOwned):
     sector = models.CharField(_("sector"), max_length=120, blank=True)
     staff_size = models.PositiveIntegerField(_("staff"), null=True, blank=True)
     support_plan = models.CharField(_("support plan"), max_length=60, blank=True)
+    # Where its data may lie; empty: anywhere.
+    allowed_regions = ArrayField(
+        models.CharField(max_length=20), verbose_name=_("allowed Regions"), default=list, blank=True
+    )
     version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):

@@ -14,7 +14,7 @@ Nav = list[dict[str, Any]]
 SECTIONS = {
     "cluster": "clusters", "job": "jobs", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
-    "architecture": "catalogue", "deliveries": "status",
+    "architecture": "catalogue", "configuration": "configurations", "compare_configurations": "configurations", "deliveries": "status",
     "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",
     "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
     "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",
@@ -59,6 +59,7 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
         ("", True, "cases", _("Cases"), "case"),
         ("", True, "articles", _("Articles"), "file"),
         ("", reads, "catalogue", _("Catalogue"), "architecture"),
+        ("", reads, "configurations", _("Configurations"), "adjust"),
         (programme, office, "reviews", _("Weekly review"), "review"),
         (programme, reads, "action_items", _("Action items"), "check"),
         (programme, reads, "launch_board", _("Launch day"), "rocket"),
