@@ -86,6 +86,7 @@ class ProgramConfig(AppConfig):
 
     def ready(self) -> None:
         import program.demo.live_jobs
+        import program.launch_checks
         import program.publishing
         import program.reminding  # noqa: F401  register who makes the minutes, and who reminds owners before a review
         from program.models import OnboardingStep, Report

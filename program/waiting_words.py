@@ -16,6 +16,7 @@ WORDS = {
     "demo_jobs": _("Jobs of the demo to be launched"),
     "heartbeat": _("Heartbeat"),
     "jobs": _("Clusters whose jobs are watched"),
+    "launch-preflight": _("Planned launches to be checked"),
     "minutes": _("Minutes to be written"),
     "newcomer": _("Newcomers to be given their seats"),
     "remind": _("Reminders before the weekly review"),

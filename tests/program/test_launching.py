@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from clusters.actions import request_cluster
 from clusters.models import CloudAccount, Cluster, ServiceQuota
-from program import board, launching
+from program import board, launch_checks, launching
 from program.models import Launch, LaunchCluster, LaunchWave
 from support.actions import open_case
 from tenants.history import timeline
@@ -17,6 +18,8 @@ from tenants.history.models import Entry
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
+from tenants.work import due
+from tenants.work.models import Due
 from tests import examples
 from tests.examples import BODY
 
@@ -380,3 +383,19 @@ def test_a_wish_is_added_by_its_page_and_what_cannot_be_read_says_why(world, lau
         line = LaunchCluster.objects.get(name="wished")
     assert (line.wave, line.planned, line.cluster_id) == (1, 4, None)
     assert manager.post(where, sent).status_code == 409  # once is enough
+
+
+def test_every_night_each_planned_launch_is_checked_whole(world, launch, asked):
+    """What fitted at noon and does not any more is no go in the morning, and the check comes again by itself."""
+    manager = world.person("programme_manager").actor
+    line = launching.add_cluster(launch=launch, cluster=asked(world.hoshi), wave=1, by=manager)
+    with acting_for(world.hoshi, staff=True):
+        ServiceQuota.objects.update(value=1)
+    due.wish("launch-preflight", "installation")
+    held = due.claim(["launch-preflight"])
+    launch_checks.check_all(held)
+    with acting_for(world.hoshi, staff=True):
+        line = LaunchCluster.objects.get(pk=line.pk)
+        assert (line.verdict, line.verdict_by) == ("no_go", "engine")
+        assert any(one["code"] == "type_quota_exceeded" for one in line.findings)
+    assert Due.objects.get(kind="launch-preflight").due_at > timezone.now() + timedelta(hours=23)
