@@ -51,6 +51,11 @@ class Cloud:
     def post(self, what: str, wish: Any) -> Row:
         return dict(_json(f"{self.url}/_sandbox/{what}", data=json.dumps(wish).encode()))
 
+    def heal(self) -> None:
+        """Switch all faults off."""
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/_sandbox/faults", method="DELETE"), timeout=20):
+            return
+
     def created(self) -> list[tuple[str, str, str, str]]:
         """(operation, account, Region, name) of every call that made a cluster or a stack."""
         return [

@@ -140,6 +140,7 @@ def test_whatever_dies_during_a_launch_nothing_is_made_twice_and_all_is_ready(tr
     cloud, reaper = Cloud(tree), Reaper(tree, Cloud(tree), random.Random(seed))
     reaper.run()
     still_at_it = "creating" in tree.manage("shell", "-c", STATES)
+    cloud.heal()
     cloud.post("speed", {"speed": 1200})
     tree.manage("demo", "--file", programme, "--wait", "--timeout", "600", seconds=700)
     assert min(reaper.done.values()) >= EACH

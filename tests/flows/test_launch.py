@@ -22,12 +22,8 @@ MANAGER = "hana.pm@nfmp.example"
 FAST = {"SANDBOX_SPEED": "1200", "BELL_SECONDS": "1", "WEB_WORKERS": "1"}
 TOLD = programme_file.read()
 CLUSTERS = {cluster["name"]: (row, cluster) for row, cluster in launches.launchable(TOLD)}
-BARREN = (
-    "aster-train",
-    "birch-med",
-    "dove-trn",
-    "ember-code",
-)  # in a cloud that gives nothing: one of each architecture of the demo
+# In a cloud that gives nothing: one of each architecture of the demo.
+BARREN = ("aster-train", "birch-med", "dove-trn", "ember-code")
 
 
 def _states(portal: Portal) -> dict[str, str]:
