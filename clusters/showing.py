@@ -132,6 +132,8 @@ def _part(row: Cluster, role: str, part: ExternalObject | None) -> Step:
 
 def _proven(row: Cluster, proofs: list[Proof]) -> Step:
     failed = [proof for proof in proofs if not proof.passed]
+    if row.wanted and row.fleet_wanted == "stopped":
+        return Step(_("Proofs"), "neutral", _("when the compute fleet runs again"))
     if failed:
         return Step(_("Proofs"), "bad", failed[0].evidence, failed[0].taken_at)
     if proofs and row.proven >= row.generation:

@@ -215,7 +215,11 @@ def _sit(node: Node, seat: Seated) -> None:
 def _leave_or_return(node: Node, seat: Seated, because: str) -> None:
     """An instance that the engine no longer lists is not paid for; one that is listed again was never away."""
     stay = NodeInstance.objects.filter(node=node, instance_id=node.instance_id)
-    if seat.seen is None and seat.state in ("gone", "replacing"):
+    if seat.state == "gone":
+        Node.objects.filter(pk=node.pk).update(engine_status="")
+        node.engine_status = ""
+    leaving = seat.seen is None or (seat.state == "gone" and seat.seen.status == "shutting-down")
+    if leaving and seat.state in ("gone", "replacing"):
         stay.filter(sat_until=None).update(sat_until=Now(), left_because=because)
     elif seat.seen is not None and node.state in ("gone", "replacing"):
         stay.exclude(sat_until=None).filter(left_because__in=("gone", "replacing", "stopped")).update(

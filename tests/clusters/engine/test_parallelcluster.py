@@ -8,6 +8,7 @@ from django.db import connection
 from clusters import actions
 from clusters.engine import turns
 from clusters.models import Cluster, ExternalObject, Job, NodeInstance, Revision
+from clusters.states import JOB_ENDS
 from tenants.history.models import Entry
 from tenants.models import Attachment
 from tenants.wall.acting import acting_for
@@ -152,12 +153,16 @@ def rests_and_runs_again(bench: Bench, cluster) -> None:
         assert (told.value.code, told.value.facts) == ("jobs_running", {"jobs": 1, "nodes": 2})
         Job.objects.filter(pk=job.pk).update(state="cancelled")
         actions.stop_fleet(cluster=cluster, by="engine", why="the weekend")
+    bench.step(SLOW)  # while everything still runs
+    bench.step("jobs")
     first = {node.instance_id for node in bench.nodes() if node.group == "workers"}
     bench.step(SLOW)
     until(bench, cluster, "ready")
     rests = bench.now(cluster)
     assert (rests.fleet, rests.nodes_running, rests.fleet_settled) == ("STOPPED", 1, rests.generation)
     assert rests.proven < rests.generation
+    assert all(job.state in JOB_ENDS for job in bench.jobs())  # no proof waits for what does not come
+    assert {node.engine_status for node in bench.nodes() if node.group == "workers"} == {""}
     assert {node.state for node in bench.nodes() if node.group == "workers"} == {"gone"}
     left = bench.rows(NodeInstance, left_because="stopped")
     assert {each.instance_id for each in left} == first and all(each.sat_until for each in left)
