@@ -89,7 +89,7 @@ class FileForm(forms.Form):
     audience = forms.ChoiceField(label=_("Who may read it"), choices=CaseNote.AUDIENCES, widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, internal: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, auto_id="file_%s", **kwargs)  # the form for a note stands on the same page
         if not internal:
             del self.fields["audience"]
 

@@ -96,6 +96,13 @@ def test_refusals_are_translated_too(town: Town, data: Data, status: str) -> Non
     assert untranslated(answer.content.decode(), data) == []
 
 
+# A label or a link would lead to the first of two; axe looks only at some of them.
+IDS_GIVEN_TWICE = """() => {
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  return [...new Set(ids.filter((id, at) => ids.indexOf(id) !== at))];
+}"""
+
+
 class Window:
     """A real browser whose requests are answered by the portal in this process, inside the town's transaction."""
 
@@ -149,6 +156,7 @@ def test_a_page_has_no_barrier_and_nothing_to_scroll_sideways(town: Town, window
         page = window.show(address, role, "light", 1280)
         found = AXE.run(page, options=WCAG).response["violations"]
         assert found == [], f"{address} as {role}: {told(found)}"
+        assert page.evaluate(IDS_GIVEN_TWICE) == [], f"{address} as {role}"
         page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         found = AXE.run(page, options=CONTRAST).response["violations"]
         assert found == [], f"{address} as {role}, dark: {told(found)}"
