@@ -1,0 +1,82 @@
+"""From “request a cluster” through what does not fit to a plan, somebody else's approval and ready, in a browser, all processes running."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests import programmes
+from tests.flows.test_story import LAUNCH, Visitor
+from tests.tree import RunningTree
+
+pytestmark = [pytest.mark.tree, pytest.mark.chromium]
+
+
+@pytest.fixture(scope="module")
+def tree_of_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTree]:
+    folder = tmp_path_factory.mktemp("preflight")
+    running = RunningTree(folder / "var", SANDBOX_SPEED="1200", BELL_SECONDS="1", SETTLE_SECONDS="1")
+    try:
+        running.wait_until_ready(120)
+        running.manage("demo", "--file", str(programmes.only((), folder)), seconds=120)
+        yield running
+    finally:
+        running.stop()
+
+
+def _check(page: Page) -> None:
+    page.locator("button[value=check]:visible").last.click()
+    page.wait_for_load_state("networkidle")
+
+
+def test_what_does_not_fit_is_mended_one_by_one_until_it_is_ready(tree_of_one: RunningTree, browser: Browser) -> None:
+    customer = Visitor(browser, tree_of_one, "riku@asterlune.example")
+    architect = Visitor(browser, tree_of_one, "ren.lead-sa@nfmp.example")
+    page = customer.go("/t/asterlune/clusters/request/")
+    page.locator("input[name=name]").fill("fitted")
+    page.locator("input[name=reason]").fill("the 100B run")
+    found = page.locator("#findings")
+    count, zone = page.locator("input[name=groups-1-count]"), page.locator("select[name=az_id]")
+    fits, here = count.input_value(), zone.input_value()
+
+    # More than the quota and the plan hold.
+    count.fill("400")
+    _check(page)
+    expect(found).to_contain_text("You asked for 400 ml.p5.48xlarge instances")
+    expect(found).to_contain_text("Who can change it")
+    count.fill(fits)
+
+    # A zone in which nothing is reserved.
+    zone.select_option("apne1-az1" if here != "apne1-az1" else "apne1-az4")
+    _check(page)
+    expect(found).to_contain_text(here)
+    expect(found.locator(".refused").first).to_be_visible()
+    zone.select_option(here)
+
+    # Every card of a node takes an address: 32 of each P5.
+    page.locator("select[name=subnet]").select_option("/25")
+    _check(page)
+    expect(found).to_contain_text("addresses")
+    expect(found.locator(".refused")).to_have_count(1)
+    page.locator("select[name=subnet]").select_option("/21")
+
+    _check(page)
+    expect(found.locator(".tag.good")).to_be_visible()
+    expect(found).to_contain_text("will be made")
+    page.locator("button[value=request]").click()
+    expect(page).to_have_url(re.compile(r"/clusters/[0-9a-f-]{36}/"))
+    expect(page.locator("h1 [data-state=requested]")).to_be_visible()
+
+    cluster = customer.here
+    plan = architect.go(f"{cluster}plan/")
+    expect(plan.locator("main")).to_contain_text("p5.48xlarge")
+    architect.go(f"{cluster}approve/").locator('form[action$="/approve/"] button[type=submit]').click()
+    expect(architect.page.locator("h1 [data-state=requested]")).to_have_count(0)
+    page.reload()  # what waits for a person does not poll; from here on the page follows by itself
+    # Real events of the stack come by while it is made.
+    expect(page.locator("main")).to_contain_text("CREATE_COMPLETE", timeout=LAUNCH)
+    expect(page.locator("h1 [data-state=ready]")).to_be_visible(timeout=LAUNCH)
+    assert customer.faults == architect.faults == []
