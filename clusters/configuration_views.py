@@ -16,11 +16,13 @@ from clusters.documents import kinds
 from clusters.documents.reading import Unreadable
 from clusters.findings import Finding
 from clusters.models import Cluster, ClusterConfiguration, ConfigurationVersion
+from clusters.request_forms import groups_of
 from tenants.queries import actor_names, tenants
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import pages
 from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.templatetags.show import words
 
 NEWEST_VERSIONS = 50
 MOST_OFFERED = 200
@@ -121,7 +123,7 @@ def configuration(request: HttpRequest, pk: UUID) -> HttpResponse:
         "versions": [(each, names.get(each.author, each.author)) for each in versions],
         "kind": _(kinds.KINDS.get(shown.kind, shown.kind)),
         "title_of": _title(shown),
-        "groups": shown.body.get("instance_groups") or [],
+        "groups": [{**each, "role_word": words(str(each.get("role") or "compute"))} for each in groups_of(shown.body)],
         "yaml": configuring.written(shown.body),
         "kept": configuring.written(shown.kept) if shown.kept else "",
         "before": before,

@@ -2,7 +2,7 @@
 
 import difflib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from django.http import Http404
 from django.utils.translation import gettext as _
 
 from clusters import checking, engine_check, states
-from clusters.architectures.configuration import Configuration, read_configuration
+from clusters.architectures.configuration import Configuration, Group, read_configuration
 from clusters.documents import kinds, secrets
 from clusters.documents.kinds import Understood
 from clusters.documents.reading import Unreadable
@@ -209,8 +209,18 @@ def version(pk: Any) -> ConfigurationVersion:
 
 def written(document: Mapping[str, Any], kept: Mapping[str, Any] | None = None) -> str:
     """A document as YAML, with what is kept beside it."""
-    whole = {**document, **{name: value for name, value in (kept or {}).items() if name not in document}}
+    ours = _ordered(document, Configuration.__dataclass_fields__)
+    if isinstance(groups := ours.get("instance_groups"), list):
+        fields = Group.__dataclass_fields__
+        ours["instance_groups"] = [_ordered(each, fields) if isinstance(each, Mapping) else each for each in groups]
+    whole = {**ours, **{name: value for name, value in (kept or {}).items() if name not in document}}
     return yaml.safe_dump(_plain(whole), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _ordered(document: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+    """As a person would write it, since the database keeps no order of fields."""
+    first = [name for name in fields if name in document]
+    return {name: document[name] for name in [*first, *(name for name in document if name not in first)]}
 
 
 def _plain(value: Any) -> Any:
