@@ -371,7 +371,7 @@ def test_a_wish_is_added_by_its_page_and_what_cannot_be_read_says_why(world, lau
     sent = {"account": str(account(world.hoshi).pk), "name": "wished", "wave": "1", "body": json.dumps(BODY)}
     assert manager.get(where).status_code == 200
     for changed, says in [
-        ({"body": "{not json"}, "cannot be read as JSON or YAML"),
+        ({"body": "{not json"}, "Line 1, character 2: this is no JSON"),
         ({"body": "architecture: no-such"}, "no-such"),
         ({"account": ""}, "This field is required"),
         ({"wave": "9"}, "not one of the available choices"),
