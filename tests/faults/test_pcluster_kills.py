@@ -63,8 +63,9 @@ with acting_for(Tenant.objects.get(slug="emberquill"), staff=True):
 """
 
 
-def running() -> list[int]:
-    """Every living process of ParallelCluster for this test's cluster, by its words."""
+def running(cloud: str) -> list[int]:
+    """Every living process of ParallelCluster that works on this test's cloud, which others beside us have not."""
+    ours = f"AWS_ENDPOINT_URL={cloud}".encode()
     found = []
     for process in os.listdir("/proc"):
         if not process.isdigit():
@@ -72,6 +73,8 @@ def running() -> list[int]:
         try:
             words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
             if b"--cluster-name" not in words or not any(word.startswith(NAME.encode()) for word in words):
+                continue
+            if ours not in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
                 continue
             state, _, _, session, *_ = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -98,13 +101,14 @@ def left_over(homes: set[bytes]) -> list[str]:
 class Watch(threading.Thread):
     """Looks all the time how many programs there are for the cluster at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, cloud: str) -> None:
         super().__init__(daemon=True)
+        self.cloud = cloud
         self.most, self.seen, self.homes, self.over = 0, set[int](), set[bytes](), threading.Event()
 
     def run(self) -> None:
         while not self.over.wait(0.04):
-            now = running()
+            now = running(self.cloud)
             self.most = max(self.most, len(now))
             for pid in set(now) - self.seen:
                 self._remember(pid)
@@ -137,11 +141,14 @@ class Reaper:
     def __init__(self, tree: RunningTree, cloud: Cloud, chance: random.Random) -> None:
         self.tree, self.cloud, self.chance, self.done = tree, cloud, chance, Counter[tuple[str, str]]()
         self.ways: dict[str, Callable[[], bool]] = {
-            "program": lambda: kill_all(running()),
+            "program": lambda: kill_all(self.running()),
             "worker": lambda: kill(tree.pid("worker-slow")),
             "pool child": self._pool_child,
             "broker": lambda: kill(tree.pid("valkey")),
         }
+
+    def running(self) -> list[int]:
+        return running(self.cloud.url)
 
     def _pool_child(self) -> bool:
         pid = self.tree.pid("worker-slow")
@@ -156,11 +163,11 @@ class Reaper:
         for turn, way in enumerate(order, start=1):
             calls, last = self.cloud.slow_calls_left(), turn == len(order)
             while True:
-                self._wait(what, lambda: bool(running()))
+                self._wait(what, lambda: bool(self.running()))
                 if last:
-                    self._wait(what, lambda before=calls: self.cloud.slow_calls_left() < before or not running())
+                    self._wait(what, lambda before=calls: self.cloud.slow_calls_left() < before or not self.running())
                 time.sleep(self.chance.uniform(0.0, CALL if last else early))
-                if running() and self.ways[way]():
+                if self.running() and self.ways[way]():
                     break
                 assert not last or self.cloud.slow_calls_left() == calls, (
                     f"what was {what} was so before the last death"
@@ -189,7 +196,8 @@ def tree(tmp_path: Path) -> Iterator[RunningTree]:
 def test_whatever_dies_there_is_one_stack_one_program_at_a_time_and_none_is_left(tree: RunningTree) -> None:
     seed = int(os.environ.get("COHORT_SEED") or random.randrange(10**6))
     print(f"COHORT_SEED={seed}")
-    cloud, watch = Cloud(tree), Watch()
+    cloud = Cloud(tree)
+    watch = Watch(cloud.url)
     reaper = Reaper(tree, cloud, random.Random(seed))
     watch.start()
     tree.manage("shell", "-c", ASK, seconds=120)

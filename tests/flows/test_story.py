@@ -110,7 +110,7 @@ def _work_on_it(architect: Visitor, case: str) -> None:
     expect(page.locator(".sub [data-state=in_progress]")).to_be_visible()
     for text, audience in ((INTERNAL, "internal"), (SHARED, "shared")):
         page.locator("textarea[name=text]").fill(text)
-        page.locator(f"input[name=audience][value={audience}]").check()
+        page.locator(f"#write input[name=audience][value={audience}]").check()
         page.locator("#write button.primary").click()
         expect(page.locator("#notes")).to_contain_text(text)
 

@@ -43,6 +43,8 @@ def inventory(bench):
             if one["State"].lower() != "deleted"
         }
     found |= {one["FileSystemId"] for one in own("fsx").describe_file_systems()["FileSystems"]}
+    links = own("fsx").describe_data_repository_associations()["Associations"]
+    found |= {one["AssociationId"] for one in links}
     found |= {one["Name"] for one in own("s3").list_buckets()["Buckets"]}
     found |= {one["ClusterName"] for one in own("sagemaker").list_clusters()["ClusterSummaries"]}
     stacks = own("cloudformation").describe_stacks()["Stacks"]
