@@ -384,6 +384,7 @@ def test_a_cluster_has_the_phase_of_its_status_and_counts(cloud, status, current
         "target": 2,
         "status": "InService",
         "instance_type": "p5.48xlarge",
+        "software": "",
     }
 
 
