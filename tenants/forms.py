@@ -70,7 +70,7 @@ class HistoryFilters(forms.Form):
     day = forms.DateField(label=gettext_lazy("Jump to"), required=False, widget=DAY)
 
     def __init__(self, *args: Any, clusters: list[tuple[UUID, str]], internal: bool, zone: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, auto_id="filter_%s", **kwargs)  # the form for a note stands on the same page
         self.zone = ZoneInfo(zone)
         self.fields["cluster"].choices = [ANY, *((str(pk), name) for pk, name in clusters)]
         if not internal:

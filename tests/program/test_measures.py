@@ -97,7 +97,7 @@ def test_action_items_on_time_are_those_done_by_their_day():
         "actions": 1 / 3,
         "articles": None,
     }
-    assert shares({}) == {"response": None, "actions": None}
+    assert shares({}) == {"response": None, "actions": None, "articles": None}
 
 
 @given(st.lists(st.floats(0, 1000), max_size=40))
