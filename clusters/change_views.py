@@ -222,6 +222,6 @@ def give_up(request: HttpRequest, pk: UUID) -> HttpResponse:
 def plan(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The plan of what is under way, or was last."""
     row = queries.cluster(pk)
-    operation = queries.operations(row).exclude(plan={}).first()
-    shown = foresight.told(operation.plan) if operation and operation.plan.get("effects") is not None else None
+    operation = queries.operations(row).filter(plan__has_key="effects").first()
+    shown = foresight.told(operation.plan) if operation else None
     return render(request, "clusters/plan.html", {"row": row, "operation": operation, "plan": shown})

@@ -162,7 +162,7 @@ def operation(request: Request, pk: UUID) -> Response:
 def plan(request: Request, pk: UUID) -> Response:
     """The plan of what waits or is under way; of what waits it is made anew, so its digest is the one to approve."""
     row = queries.cluster(pk)
-    held = queries.operations(row).exclude(plan={}).first()
+    held = queries.operations(row).filter(plan__has_key="effects").first()
     if held is None:
         return shown_plan(foresight.of_deletion(row), [])
     if held.state == "waiting":
