@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from clusters import checking, states
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.engine import names
+from clusters.findings import Refusals
 from clusters.models import CloudAccount, Cluster, ExternalObject, Job, Operation, Revision
 from clusters.plans.changes import Change
 from clusters.plans.effects import WORDS, Effect
@@ -40,8 +41,16 @@ SHAPING = ("create", "change", "remove")  # operations that lead to another conf
 
 def current(cluster: Cluster) -> Configuration:
     """The configuration that is wished for now."""
-    body = Revision.objects.filter(cluster=cluster).order_by("-number").values_list("body", flat=True)[0]
-    return read_configuration(body)
+    return _read(Revision.objects.filter(cluster=cluster).order_by("-number").values_list("body", flat=True)[0])
+
+
+def _read(body: Any) -> Configuration:
+    """What is kept may name an architecture that the catalogue no longer has. Raises Refused, 409."""
+    try:
+        return read_configuration(body)
+    except Refusals as error:
+        sentence = _("The configuration that is kept for this cluster cannot be read any more: %(why)s")
+        raise Refused("configuration_unreadable", sentence % {"why": error}, status=409) from error
 
 
 def accepted(cluster: Cluster) -> Configuration:
@@ -52,7 +61,7 @@ def accepted(cluster: Cluster) -> Configuration:
     done = Operation.objects.filter(cluster=cluster, kind__in=SHAPING, state="done").exclude(revision=None)
     number = done.order_by("-ended_at").values_list("revision", flat=True).first()
     body = Revision.objects.filter(cluster=cluster, number=number).values_list("body", flat=True).first()
-    return read_configuration(body) if body else current(cluster)
+    return _read(body) if body else current(cluster)
 
 
 def price_list() -> Prices:
