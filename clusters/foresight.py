@@ -171,9 +171,6 @@ def _place(account: CloudAccount, cluster: Cluster | None = None) -> Place:
     return Place(account.account_id, account.role_arn, known)
 
 
-# --- how a plan is kept with its operation, and told to people
-
-
 def kept(plan: ChangePlan) -> dict[str, Any]:
     """As data: codes and values, so that it can be told in any language later."""
     return {

@@ -61,9 +61,6 @@ def _at_the_office(request: Request) -> None:
         raise Http404
 
 
-# --- sessions
-
-
 @allow(roles.EVERYONE)
 @SESSIONS.described
 @endpoint("GET")
@@ -142,9 +139,6 @@ def _enrolment(act: Callable[..., Any]) -> Callable[..., Any]:
 ENROLMENTS = {"register": _enrolment(sessions.register), "leave": _enrolment(sessions.unregister)}
 
 
-# --- onboarding
-
-
 @allow(roles.READ)
 @ONBOARDING.described
 @endpoint("GET")
@@ -211,9 +205,6 @@ STEP_VERBS = {
     "skip": _step("skip", shapes.StepWhyAsked),
     "untick": _step("untick", shapes.StepWhyAsked),
 }
-
-
-# --- reports
 
 
 def _late(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

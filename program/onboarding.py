@@ -18,7 +18,7 @@ from tenants.models import Participation, Person
 from tenants.web.problems import Refused, Stale
 
 NCCL = OnboardingStep.Measure.NCCL
-# The steps of the demo file's checklist, shared/data/demo-program.yaml, onboarding.checklist; translated where shown.
+# The steps of onboarding.checklist in program/demo/programme.yaml; translated where shown.
 CHECKLIST: list[tuple[str, str]] = [
     (gettext_noop("account linked and roles accepted"), ""),
     (gettext_noop("support plan confirmed"), ""),

@@ -32,9 +32,6 @@ WORDS = {
 }
 
 
-# --- pure
-
-
 def cutoff_to_remind_of(now: datetime, weekday: int, at: Any, zone: str) -> datetime | None:
     """The cut-off that lies less than a day ahead."""
     ahead = clocks.next_cutoff(now, weekday, at, zone)
@@ -57,9 +54,6 @@ def lacking(
         "quiet": clocks.idle_days(started, last_shared, now) >= QUIET_DAYS,
     }
     return [word for word, holds in found.items() if holds]
-
-
-# --- what is there
 
 
 def cases_lacking(cycle: Cycle, now: datetime, **narrowed: Any) -> list[tuple[Case, list[str]]]:
@@ -85,9 +79,6 @@ def cases_lacking(cycle: Cycle, now: datetime, **narrowed: Any) -> list[tuple[Ca
 def items_overdue(now: datetime, **narrowed: Any) -> list[ActionItem]:
     rows = ActionItem.objects.filter(state="open", due__lt=now.date(), **narrowed)
     return list(rows.select_related("tenant").order_by("due", "number"))
-
-
-# --- who is told
 
 
 @handler(heartbeat.recurs("remind"), queue="deliver")

@@ -30,9 +30,6 @@ FOLDER = "attachments"
 STORING = 7_003  # advisory locks: who attaches shares a tenant's, who sweeps has it alone
 
 
-# --- what files are about: each layer says so of its own nouns
-
-
 @dataclass(frozen=True)
 class Subject:
     """A noun that files are attached to: which roles read them, and `among` which of its rows (None: all in the scope)."""
@@ -59,9 +56,6 @@ def visible_files(*, role: str, person: Person) -> QuerySet[Attachment]:
             rows = declared.among(role, person)
             mine |= Q(subject=word) if rows is None else Q(subject=word, subject_id__in=rows.values("pk"))
     return Attachment.objects.filter(mine)
-
-
-# --- keeping
 
 
 def attach(*, about: Any, name: str, content: bytes, media_type: str, by: str, audience: str = "shared") -> Attachment:
@@ -120,9 +114,6 @@ def name_from(text: str) -> str:
     return plain[:LONGEST_NAME] if plain.strip(".") else f"_{plain}"
 
 
-# --- handing out
-
-
 def handed_out(attachment: Attachment) -> HttpResponse:
     """The file as a download, checked against its digest; never shown inline, whatever it says it is."""
     response = HttpResponse(_content(attachment), content_type="application/octet-stream")
@@ -158,9 +149,6 @@ def _is_there(row: Attachment) -> bool:
         return default_storage.size(row.stored_as) == row.size
     except FileNotFoundError:
         return False
-
-
-# --- tidying
 
 
 def sweep(tenant: Tenant) -> int:

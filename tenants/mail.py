@@ -88,9 +88,6 @@ def again(*, delivery: Delivery, by: str) -> None:
     due.wish("deliver", row.pk, tenant=row.tenant_id)
 
 
-# --- sending
-
-
 def pause_after(tries: int) -> timedelta | None:
     """How long to wait after this many tries; None: long enough."""
     return PAUSES[tries - 1] if tries <= len(PAUSES) else None

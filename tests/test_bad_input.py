@@ -344,8 +344,6 @@ def test_a_dead_broker_and_a_dead_cloud_are_no_business_of_a_request(town, path,
         assert answer.status_code == 202, answer.content[:500]
 
 
-# --- every field of every write, with what no field should take
-
 HOSTILE = ["", "\x00", "x" * 50_000, -1, 10**30, True, [["x"]], {"a": {"b": 1}}, None, "2030-02-30", NOBODY]
 WRITES = [
     route

@@ -72,9 +72,6 @@ def sources() -> Iterator[tuple[Path, ast.Module]]:
                 yield path.relative_to(ROOT), ast.parse(path.read_text())
 
 
-# --- the wall
-
-
 @pytest.mark.django_db
 def test_every_table_is_a_tenants_the_offices_or_the_directorys():
     existing = {name for (name,) in rows("select tablename from pg_tables where schemaname = 'public'")}
@@ -204,9 +201,6 @@ def test_nothing_goes_around_row_security():
     assert rows("select viewname from pg_views where schemaname = 'public'") == []
     definers = rows("select proname from pg_proc where prosecdef and pronamespace = 'public'::regnamespace")
     assert definers == []
-
-
-# --- states and history
 
 
 STATE_WRITERS = {"tenants/history/moves.py"}
@@ -368,9 +362,6 @@ def test_sentences_of_states_name_only_what_is_told():
         assert re.fullmatch(r"[a-z_]+\.[a-z_]+", name), name
         for placeholder in re.findall(r"\{(.*?)\}", str(kind.sentence)):
             assert placeholder.isidentifier(), f"{name}: {placeholder}"
-
-
-# --- who knows whom
 
 
 CELERY = {"tenants/work/tasks.py", "program/celery.py", "program/beat.py", "program/__init__.py"}

@@ -91,9 +91,6 @@ def found(address: Path, **changes: Any) -> list[tuple[str, str, str]]:
     return [(each.code, each.field, each.sentence()) for each in told]
 
 
-# --- the real schema
-
-
 @pytest.mark.pcluster
 def test_what_we_write_is_what_its_schema_takes(process):
     assert found(process[0]) == [("schema", "configuration", "ParallelCluster's own schema takes the configuration.")]
@@ -203,9 +200,6 @@ def test_a_second_one_takes_over_the_place_of_one_that_was_killed(tmp_path):
         assert found(address)[0][0] == "schema_away"
 
 
-# --- without it
-
-
 def answering(address: Path, answer: bytes) -> None:
     line = socket.socket(socket.AF_UNIX)
     line.bind(str(address))
@@ -241,9 +235,6 @@ def test_hyperpod_is_none_of_its_business():
     assert engine_check.findings(on_hyperpod(), name="train", address="/nowhere") == []
 
 
-# --- where a place in its file comes from; pure
-
-
 @pytest.mark.parametrize(
     ("path", "field"),
     [
@@ -277,9 +268,6 @@ def test_a_finding_leads_to_the_field_it_comes_from(path, field):
 
 def test_a_place_is_written_as_people_write_it():
     assert engine_check.written(("Scheduling", "SlurmQueues", 0, "Name")) == "Scheduling.SlurmQueues[0].Name"
-
-
-# --- what may be told to the engine at all
 
 
 @pytest.mark.parametrize(
@@ -328,9 +316,6 @@ def test_they_mean_nothing_to_hyperpod():
     with pytest.raises(Refusals) as told:
         read_configuration({**document(), "engine_settings": {"Monitoring": {}}})
     assert [each.code for each in told.value.findings] == ["not_here"]
-
-
-# --- the page and the API
 
 
 @pytest.fixture

@@ -24,9 +24,6 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-# --- when
-
-
 @pytest.mark.parametrize(
     ("now", "wanted"),
     [
@@ -55,8 +52,6 @@ def test_the_next_look_is_at_the_beginning_of_that_day_or_in_an_hour(now: str, m
     assert until_next_look(at(now), *TOKYO) == timedelta(minutes=minutes)
 
 
-# --- of what
-
 NOW = at("2026-12-01T10:00")
 
 
@@ -75,9 +70,6 @@ NOW = at("2026-12-01T10:00")
 def test_what_a_case_lacks(step: str, by: date | None, shared: datetime | None, wanted: list[str]) -> None:
     started = NOW - 10 * DAY
     assert lacking(next_step=step, next_step_due=by, started=started, last_shared=shared, now=NOW) == wanted
-
-
-# --- to whom
 
 
 @pytest.fixture

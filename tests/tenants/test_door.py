@@ -27,9 +27,6 @@ def a_token(world, role, *, tenant=None, at=None, **options):
     return row
 
 
-# --- seats
-
-
 @pytest.mark.parametrize("role", [role for role in roles.STAFF_ROLES if role != roles.SERVICE_ENGINEER])
 def test_staff_sit_everywhere(world, role):
     assert tenants_seen(seat(world.person(role), None)) == {"HOS", "UMI"}
@@ -98,9 +95,6 @@ def test_one_person_at_two_places_has_the_lesser_right_where_no_place_is_named(w
     assert tenants_seen(seat(person, None)) == {"HOS", "UMI"}
     assert seat(person, None).role == "viewer"
     assert (seat(person, "hoshi").role, seat(person, "umi").role) == ("platform_engineer", "viewer")
-
-
-# --- tokens
 
 
 def test_a_token_narrowed_to_one_tenant_sits_there_wherever_it_asks(world):
@@ -191,9 +185,6 @@ def test_a_token_opens_the_api_and_no_page(world, client):
     _row, text = issue_token(person=world.person("programme_manager"), name="t")
     answer = client.get("/t/hoshi/", headers={"Authorization": f"Bearer {text}"})
     assert (answer.status_code, answer["Location"].split("?")[0]) == (302, "/accounts/login/")
-
-
-# --- the door itself
 
 
 def ask(rf, world, view, role="platform_engineer", method="get"):

@@ -59,8 +59,6 @@ def upload(name: str, content: bytes = b"content") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, content, "text/plain")
 
 
-# --- names
-
 JAPANESE = "学習ログ（三月）.txt"
 
 
@@ -90,9 +88,6 @@ def test_a_name_that_is_none_is_refused_in_a_sentence(sent: str) -> None:
 @pytest.mark.parametrize("text", ["run/1.log", "..", "", "a\x00.log", "x" * 300, "普通.log"])
 def test_a_program_always_finds_a_name(text: str) -> None:
     assert fit_name(name_from(text))
-
-
-# --- handing out
 
 
 @pytest.mark.django_db
@@ -173,9 +168,6 @@ def test_the_api_lists_files_and_takes_any_accept_header_for_their_bytes(world: 
     answer = client.get(shown["content"], headers={"Accept": "application/octet-stream"})
     assert (answer.status_code, answer.content, shown["size"]) == (200, b"22", 2)
     assert client.get("/api/v1/files/?subject=part").json()["results"] == []
-
-
-# --- attaching
 
 
 @pytest.mark.django_db
@@ -273,8 +265,6 @@ def test_the_api_takes_a_form_keeps_the_name_and_answers_a_repetition_alike(worl
     broken = client.generic("POST", address, b"--x", content_type="multipart/form-data")
     assert broken.status_code == 400
 
-
-# --- death in between
 
 DIES = """
 import os, signal, sys

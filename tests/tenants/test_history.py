@@ -80,9 +80,6 @@ def test_a_state_that_the_table_does_not_know_is_refused(world):
         move(Participation.objects.get(), "flying", by="engine")
 
 
-# --- seals
-
-
 @pytest.fixture
 def sealed(world):
     with acting_for(world.hoshi, staff=True):

@@ -52,9 +52,6 @@ def soon() -> None:
     Due.objects.filter(kind="deliver").update(due_at="2020-01-01T00:00Z")
 
 
-# --- decisions
-
-
 @pytest.mark.parametrize(
     ("error", "final"),
     [
@@ -80,9 +77,6 @@ def test_the_pauses_grow_and_end_after_about_two_days() -> None:
     assert real == sorted(real) and real[0] == timedelta(minutes=1)
     assert timedelta(hours=36) < sum(real, timedelta()) < timedelta(hours=72)
     assert set(pauses[len(real) :]) == {None}
-
-
-# --- a case is given
 
 
 @pytest.mark.django_db
@@ -170,9 +164,6 @@ def test_a_japanese_reader_gets_japanese(world: World, case: Case) -> None:
     assert "担当" in outbox.outbox[0].subject and outbox.outbox[0].extra_headers["Content-Language"] == "ja"
 
 
-# --- a server that does not take it
-
-
 @pytest.mark.django_db
 def test_a_server_that_is_away_is_asked_again_and_the_reason_is_kept(
     world: World, case: Case, monkeypatch: Any
@@ -235,9 +226,6 @@ def test_after_the_last_pause_it_is_given_up(world: World, case: Case, monkeypat
     assert (row.outcome, row.tries) == ("failed", len(mail.PAUSES) + 1)
 
 
-# --- preferences
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize("role", ["lead_architect", "ml_engineer", "service_engineer", "auditor"])
 def test_a_person_switches_a_kind_off_and_on(world: World, case: Case, role: str) -> None:
@@ -276,8 +264,6 @@ def test_nonsense_in_preferences_is_refused(world: World, wrong: dict[str, str])
     good = {"language": "en", "timezone": "UTC"} if wrong else {}
     assert client.post("/preferences/", {**good, **wrong}).status_code == 422
 
-
-# --- the whole tree
 
 GIVES = """
 from datetime import date
