@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import architectures, checking, foresight, locks, node_orders, operating, queries
+from clusters import architectures, checking, foresight, queries
+from clusters.actions import changes, locks, node_orders
 from clusters.architectures.configuration import Configuration
 from clusters.change_forms import ChangeForm, NodesForm, SoftwareForm
 from clusters.forms import ReasonForm
@@ -29,7 +30,7 @@ def _page_of(request: HttpRequest, row: Cluster) -> HttpResponse:
 
 def _closed(row: Cluster) -> Refused | None:
     """Why nothing can be done to it now."""
-    _done, refused = attempt(operating.refuse_unless_changeable, cluster=row)
+    _done, refused = attempt(changes.refuse_unless_changeable, cluster=row)
     if refused is None:
         _done, refused = attempt(locks.refuse_while_held, cluster=row)
     return refused
@@ -61,7 +62,7 @@ def change(request: HttpRequest, pk: UUID) -> HttpResponse:
         stop = request.POST.get("stop_jobs") == "on"
         told = {"reason": form.cleaned_data["reason"], "version": form.version(request.POST), "plan": seen}
         made, refused = attempt(
-            operating.change_cluster, cluster=row, body=body, by=request.actor, stop_jobs=stop, **told
+            changes.change_cluster, cluster=row, body=body, by=request.actor, stop_jobs=stop, **told
         )
         if refused is None:
             _say(request, made)
@@ -87,7 +88,7 @@ def _planned(row: Cluster, body: Any) -> dict[str, Any]:
     return {
         "plan": foresight.told(foresight.kept(planned)) if planned else None,
         "against": [checking.told(finding) for finding in refusals(checked.findings)],
-        "second_person": planned.second_person(operating.free_of_approval()) if planned else "",
+        "second_person": planned.second_person(changes.free_of_approval()) if planned else "",
     }
 
 
@@ -129,7 +130,7 @@ def software(request: HttpRequest, pk: UUID) -> HttpResponse:
     }
     context["plan"] = foresight.told(foresight.kept(planned))
     return _order(
-        request, row, form, context, operating.update_software, fields={"groups": "chosen", "stop_jobs": "stop_jobs"}
+        request, row, form, context, changes.update_software, fields={"groups": "chosen", "stop_jobs": "stop_jobs"}
     )
 
 
@@ -199,7 +200,7 @@ def give_up(request: HttpRequest, pk: UUID) -> HttpResponse:
     status, refused = 200, None
     if request.method == "POST" and form.is_valid():
         told = {name: value for name, value in form.cleaned_data.items() if value is not None}
-        _done, refused = attempt(operating.give_up, cluster=row, by=request.actor, **told)
+        _done, refused = attempt(changes.give_up, cluster=row, by=request.actor, **told)
         if refused is None:
             messages.success(request, _("It is given up."))
             return _page_of(request, row)

@@ -13,7 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, architectures, catalogue, foresight, locks, operating, queries, showing, spending, states
+from clusters import actions, architectures, catalogue, foresight, queries, showing, spending, states
+from clusters.actions import changes, locks
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm, RegionsForm
 from clusters.models import Bucket, Cluster, Leftover, NodeOrder, Operation, QuotaGrant
 from tenants.models import Participation
@@ -228,7 +229,7 @@ def _may(request: HttpRequest, row: Cluster, held: Operation | None) -> dict[str
     return {
         "may_approve": waiting and request.role in roles.APPROVE and asked_by != request.actor,
         "own_request": waiting and request.role in roles.APPROVE and asked_by == request.actor,
-        "may_change": operates and not gone and held is None and row.state in operating.CHANGEABLE,
+        "may_change": operates and not gone and held is None and row.state in changes.CHANGEABLE,
         "may_update_software": row.orchestrator != "parallelcluster",
         "may_retire": operates and not gone,
         "may_retry": operates
@@ -255,7 +256,7 @@ def approve(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Approve what somebody else asked for."""
     row = queries.cluster(pk)
     held = locks.held(row)
-    planned = operating.plan_of_what_waits(held, row) if held is not None and held.state == "waiting" else None
+    planned = changes.plan_of_what_waits(held, row) if held is not None and held.state == "waiting" else None
     digest = planned.digest if planned else ""
     form = ApprovalForm(posted(request), initial={"version": row.version, "plan": digest})
     words = {

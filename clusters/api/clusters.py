@@ -8,7 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import actions, checking, foresight, operating, queries, states
+from clusters import actions, checking, foresight, queries, states
+from clusters.actions import changes
 from clusters.api.plan_shapes import PlanTold
 from clusters.api.shapes import (
     ApprovalAsked,
@@ -97,7 +98,7 @@ def _checked(account: CloudAccount, name: str, body: Any) -> Response:
     planned = foresight.for_request(account=account, checked=found)
     plan = None
     if planned is not None:
-        second = planned.second_person(operating.free_of_approval())
+        second = planned.second_person(changes.free_of_approval())
         plan = PlanTold({**foresight.told(foresight.kept(planned)), "second_person": second, "against": []}).data
     findings = [checking.told(finding) for finding in found.findings]
     return Response({"fits": found.fits, "findings": findings, "plan": plan})

@@ -9,7 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import checking, foresight, node_orders, operating, queries, spending, states
+from clusters import checking, foresight, queries, spending, states
+from clusters.actions import changes, node_orders
 from clusters.api.plan_shapes import PlanTold
 from clusters.models import NodeOrder, Operation
 from clusters.preflight import refused
@@ -136,7 +137,7 @@ def shown_operation(pk: UUID, status: int = 200) -> Response:
 
 def shown_plan(planned: Any, against: list[str]) -> Response:
     told = foresight.told(foresight.kept(planned))
-    second = planned.second_person(operating.free_of_approval())
+    second = planned.second_person(changes.free_of_approval())
     return Response(PlanTold({**told, "second_person": second, "against": against}).data)
 
 
@@ -166,7 +167,7 @@ def plan(request: Request, pk: UUID) -> Response:
     if held is None:
         return shown_plan(foresight.of_deletion(row), [])
     if held.state == "waiting":
-        planned = operating.plan_of_what_waits(held, row)
+        planned = changes.plan_of_what_waits(held, row)
         if planned is not None:
             return shown_plan(planned, [])
     told = foresight.told(held.plan)
@@ -196,7 +197,7 @@ def change(request: Request, pk: UUID) -> Response:
         if planned is None:
             checking.refuse_unless_it_fits(checked)
         return shown_plan(planned, against)
-    made = operating.change_cluster(
+    made = changes.change_cluster(
         cluster=row,
         body=sent["configuration"],
         by=request.actor,
@@ -218,7 +219,7 @@ def software(request: Request, pk: UUID) -> Response:
     row = queries.cluster(pk)
     if sent["dry_run"]:
         return shown_plan(foresight.of_software(row, sent["groups"]), [])
-    made = operating.update_software(
+    made = changes.update_software(
         cluster=row,
         groups=sent["groups"],
         by=request.actor,
@@ -257,6 +258,6 @@ def give_up(request: Request, pk: UUID) -> Response:
     """Withdraw what waits, or stop what is under way where the engine can."""
     sent = asked(WayOut, request)
     row = queries.cluster(pk)
-    operating.give_up(cluster=row, by=request.actor, why=sent["why"], version=optional_version(request, sent))
+    changes.give_up(cluster=row, by=request.actor, why=sent["why"], version=optional_version(request, sent))
     newest = queries.operations(row).values_list("pk", flat=True).first()
     return shown_operation(newest, status=202)

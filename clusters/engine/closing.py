@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from clusters import foresight, locks, operating
+from clusters import foresight
+from clusters.actions import changes, locks
 from clusters.engine import orders, turns
 from clusters.engine.facts import ENGINE, Known
 from clusters.models import Cluster, ExternalObject, NodeOrder, Operation, Revision
@@ -35,7 +36,7 @@ def close(
     elif progress.failed:
         locks.end(operation, cluster, "failed", by=ENGINE, why=progress.failed)
     elif _put_back(looked) and operation.cancel_wished_at:
-        operating.go_back(operation, cluster, by=operation.asked_by, why=operation.reason)
+        changes.go_back(operation, cluster, by=operation.asked_by, why=operation.reason)
         turns.wish(cluster)
     elif verdict.state == "failed" or (verdict.needs_person and not _may_pass(operation, outcome)):
         locks.end(operation, cluster, "failed", by=ENGINE, why=verdict.needs_person or verdict.why)
@@ -86,7 +87,7 @@ def _fewer(cluster: Cluster, known: Known, operation: Operation) -> None:
         tenant_id=cluster.tenant_id, cluster=cluster, number=number, body=wish.document(), author=operation.asked_by,
         reason=operation.reason,
     )  # fmt: skip
-    operating.next_generation(cluster, **operating.sizes(wish))
+    changes.next_generation(cluster, **changes.sizes(wish))
     cluster.refresh_from_db()
     Operation.objects.filter(pk=operation.pk).update(revision=number, generation=cluster.generation)
     # The provider's own count went down with the nodes, so there is nothing left to ask for.

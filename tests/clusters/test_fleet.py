@@ -5,7 +5,8 @@ import json
 import pytest
 from django.test import Client
 
-from clusters import locks, showing
+from clusters import showing
+from clusters.actions import locks
 from clusters.models import Cluster, Job
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for

@@ -4,7 +4,7 @@ import importlib
 
 from django.db import connection
 
-from clusters import actions
+from clusters.engine import turns
 from tenants.models import Due
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -18,7 +18,7 @@ def test_two_tenants_that_name_one_account_do_not_hold_each_other_back(world):
     assert ours.account.account_id == theirs.account.account_id
     for cluster in (ours, theirs):
         with acting_for(cluster.tenant_id):
-            actions.wish_for(cluster)
+            turns.wish(cluster)
     due.cool(theirs.lane, 60)
     held = due.claim(["cluster"])
     assert held.ref == str(ours.pk) and due.claim(["cluster"]) is None

@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
-from clusters.actions import _new_cluster
+from clusters.actions.clusters import _new_cluster
 from clusters.architectures.configuration import read_configuration
 from clusters.models import Cluster
 from tenants.wall.acting import acting_for

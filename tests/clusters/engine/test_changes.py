@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from clusters import actions, foresight, operating
+from clusters import actions, foresight
+from clusters.actions import changes
 from clusters.models import Cluster, FileSystem, NodeInstance, Operation, Revision
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for
@@ -31,7 +32,7 @@ def changed(
 def change(bench: Bench, cluster: Cluster, body: Any, **more: Any) -> Operation:
     by = bench.world.person("platform_engineer")
     with acting_for(bench.tenant):
-        return operating.change_cluster(cluster=cluster, body=body, by=by.actor, reason="more room", **more)
+        return changes.change_cluster(cluster=cluster, body=body, by=by.actor, reason="more room", **more)
 
 
 def agree(bench: Bench, cluster: Cluster, **more: Any) -> None:
@@ -166,7 +167,7 @@ def test_jobs_are_stopped_only_when_somebody_says_so(bench, ready):
 def test_a_change_is_withdrawn_while_it_waits(bench, ready):
     change(bench, ready, changed(bench, 5))
     with acting_for(bench.tenant):
-        operating.give_up(cluster=ready, by="engine", why="no")
+        changes.give_up(cluster=ready, by="engine", why="no")
     assert operations(bench)[-1] == ("change", "cancelled")
     assert [revision.number for revision in bench.rows(Revision)] == [1]
     assert change(bench, bench.now(ready), changed(bench, 2)).state == "running"
@@ -175,7 +176,7 @@ def test_a_change_is_withdrawn_while_it_waits(bench, ready):
 def test_a_change_of_which_nothing_was_asked_goes_back_at_once(bench, ready):
     change(bench, ready, changed(bench, 1))
     with acting_for(bench.tenant):
-        operating.give_up(cluster=ready, by="engine", why="no")
+        changes.give_up(cluster=ready, by="engine", why="no")
     back = bench.until(ready, "ready")
     assert (back.nodes_wanted, bench.creates("UpdateCluster")) == (4, 0)
     assert [len(revision.body["instance_groups"]) for revision in bench.rows(Revision)] == [2, 2, 2]
@@ -187,7 +188,7 @@ def test_a_stack_in_the_middle_of_its_update_is_stopped_and_puts_everything_back
         bench.look(ready)
     bench.look(ready)
     with acting_for(bench.tenant):
-        operating.give_up(cluster=ready, by="engine", why="no")
+        changes.give_up(cluster=ready, by="engine", why="no")
     bench.look(ready)
     assert bench.creates("CancelUpdateStack") == 1
     bench.until(ready, "ready")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from clusters import actions, node_orders, operating
+from clusters import actions
+from clusters.actions import changes, node_orders
 from clusters.models import NodeInstance, NodeOrder, Operation, Proof, Revision
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for
@@ -139,7 +140,7 @@ def test_a_job_is_stopped_only_when_somebody_says_so(bench, ready):
 
 def test_software_is_updated_batch_by_batch_and_proven_anew(bench, ready):
     with acting_for(bench.tenant):
-        operating.update_software(cluster=ready, groups=["workers"], by="engine", reason="security")
+        changes.update_software(cluster=ready, groups=["workers"], by="engine", reason="security")
     bench.look(ready)
     bench.look(ready, minutes=1)
     assert bench.now(ready).state == "updating"
@@ -154,7 +155,7 @@ def test_software_is_updated_batch_by_batch_and_proven_anew(bench, ready):
 def test_a_second_thing_waits_for_the_first_and_says_who_is_at_it(bench, ready):
     person = bench.world.person("platform_engineer")
     with acting_for(bench.tenant):
-        operating.update_software(cluster=ready, groups=[], by=person.actor, reason="security")
+        changes.update_software(cluster=ready, groups=[], by=person.actor, reason="security")
     with pytest.raises(Refused) as refused:
         order(bench, ready, "reboot", worker(bench))
     assert refused.value.code == "busy"

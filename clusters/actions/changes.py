@@ -7,7 +7,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters import checking, facts, foresight, locks, states
+from clusters import checking, facts, foresight, states
+from clusters.actions import locks
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, ExternalObject, Operation, Revision

@@ -6,7 +6,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters import foresight, locks, operating, states
+from clusters import foresight, states
+from clusters.actions import changes, locks
 from clusters.engine import turns
 from clusters.models import Cluster, Job, Node, NodeOrder, Operation
 from clusters.plans.planning import RunningJob
@@ -29,8 +30,8 @@ def order_nodes(
 ) -> Operation:
     """Reboot, replace or remove these nodes. Raises Refused: busy, not_changeable, not_offered, no_nodes, too_many,
     nobody_there, controller, last_of_group, jobs_running."""
-    cluster = operating.newest(cluster, version)
-    operating.refuse_unless_changeable(cluster)
+    cluster = changes.newest(cluster, version)
+    changes.refuse_unless_changeable(cluster)
     _refuse_unless_offered(cluster, order)
     locks.refuse_while_held(cluster)
     chosen = list(Node.objects.filter(cluster=cluster, pk__in=list(nodes)).order_by("group", "seat"))

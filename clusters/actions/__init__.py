@@ -1,0 +1,18 @@
+"""Writes of the clusters layer: what people wish. The engine makes it so; nothing here talks to a cloud."""
+
+from clusters.actions.clusters import approve_cluster, request_cluster, retire_cluster, retry_cluster
+from clusters.actions.fleet import start_fleet, stop_fleet
+from clusters.actions.jobs import LARGEST_SCRIPT, LONGEST_MINUTES, cancel_job, launch_job
+
+__all__ = [
+    "LARGEST_SCRIPT",
+    "LONGEST_MINUTES",
+    "approve_cluster",
+    "cancel_job",
+    "launch_job",
+    "request_cluster",
+    "retire_cluster",
+    "retry_cluster",
+    "start_fleet",
+    "stop_fleet",
+]

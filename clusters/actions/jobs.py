@@ -1,0 +1,165 @@
+"""Writes about jobs: launch one, cancel one."""
+
+import re
+
+from django.conf import settings
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from clusters import states
+from clusters.actions import changes
+from clusters.engine import names
+from clusters.models import Cluster, Job, Node, Revision
+from tenants.history import timeline
+from tenants.web.problems import Refused
+from tenants.work import due
+
+LARGEST_SCRIPT = 1_000_000
+LONGEST_MINUTES = 60 * 24 * 366
+ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def launch_job(
+    *,
+    cluster: Cluster,
+    name: str,
+    script: str,
+    nodes: int,
+    by: str,
+    partition: str = "",
+    time_limit_minutes: int | None = None,
+    environment: dict[str, str] | None = None,
+    on_behalf_of: str = "",
+) -> Job:
+    """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice."""
+    cluster = changes.newest(cluster, None)
+    seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
+    groups = list(seats.values_list("group", "accelerators"))
+    partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
+    job = Job(
+        tenant_id=cluster.tenant_id,
+        cluster=cluster,
+        name=name,
+        script=script.replace("\r\n", "\n"),
+        nodes=nodes,
+        partition=partition,
+        time_limit_minutes=time_limit_minutes,
+        environment=environment or {},
+        accelerators=nodes * max((each for group, each in groups if group == partition), default=0),
+        configuration=Revision.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True)[0],
+        launched_by=by,
+    )
+    job.engine_name = names.job_name(settings.INSTALLATION_ID, job.pk, name)
+    job.save(force_insert=True)
+    timeline.record(states.JOB_WISHED, about=job, by=by, on_behalf_of=on_behalf_of, name=name, nodes=nodes)
+    wish_for_jobs(cluster)
+    return job
+
+
+def _checked_job(
+    cluster: Cluster,
+    name: str,
+    script: str,
+    nodes: int,
+    partition: str,
+    minutes: int | None,
+    environment: dict[str, str],
+    groups: list[tuple[str, int]],
+) -> str:
+    """The partition it goes to. Raises Refused with a sentence for whatever does not fit."""
+    if cluster.orchestrator not in states.TAKES_JOBS:
+        raise Refused(
+            "no_launcher",
+            _("Jobs can be launched on Slurm clusters; this one runs %(what)s.") % {"what": cluster.orchestrator},
+        )
+    if not cluster.wanted:
+        raise Refused(
+            "not_ready",
+            _("The cluster %(name)s is being deleted; no job can be launched on it.") % {"name": cluster.name},
+        )
+    if cluster.state not in ("ready", "degraded", "updating"):
+        raise Refused(
+            "not_ready",
+            _("The cluster %(name)s is %(state)s; jobs can be launched when it is ready.")
+            % {"name": cluster.name, "state": cluster.state},
+        )
+    if cluster.fleet_wanted == "stopped" or cluster.fleet in states.FLEET["stopped"][0] | states.FLEET["stopped"][1]:
+        raise Refused(
+            "fleet_stopped",
+            _("The compute fleet of %(name)s is stopped; start it, and launch the job when it is ready.")
+            % {"name": cluster.name},
+        )
+    if not name.strip() or len(name) > 120 or not name.isprintable():
+        raise Refused("job_name", _("A job's name has 1 to 120 printable characters."), status=422, field="name")
+    if not script.startswith("#!"):
+        raise Refused(
+            "job_script", _("A script begins with '#!', for instance '#!/bin/bash'."), status=422, field="script"
+        )
+    if len(script) > LARGEST_SCRIPT or "\x00" in script:
+        raise Refused(
+            "job_script",
+            _("A script has at most %(most)s characters, none of them NUL.") % {"most": LARGEST_SCRIPT},
+            status=422,
+            field="script",
+        )
+    if minutes is not None and not 1 <= minutes <= LONGEST_MINUTES:
+        raise Refused(
+            "job_minutes",
+            _("The time limit is 1 to %(most)s minutes; you sent %(asked)s.")
+            % {"most": LONGEST_MINUTES, "asked": minutes},
+            status=422,
+            field="time_limit_minutes",
+        )
+    for key, value in environment.items():
+        if not ENVIRONMENT_NAME.fullmatch(key) or not isinstance(value, str) or "\x00" in value or "\n" in value:
+            raise Refused(
+                "job_environment",
+                _("'%(key)s' is no name of an environment variable, or its value is not one line of text.")
+                % {"key": key[:60]},
+                status=422,
+                field="environment",
+            )
+    return _partition(nodes, partition, [group for group, _ in groups])
+
+
+def _partition(nodes: int, partition: str, seats: list[str]) -> str:
+    known = sorted(set(seats))
+    if partition and partition not in known:
+        raise Refused(
+            "job_partition",
+            _("There is no partition '%(asked)s'; there are: %(known)s.")
+            % {"asked": partition[:63], "known": ", ".join(known)},
+            status=422,
+            field="partition",
+        )
+    chosen = partition or max(known, key=seats.count, default="")
+    most = seats.count(chosen)
+    if not 1 <= nodes <= most:
+        raise Refused(
+            "job_nodes",
+            _("You asked for %(asked)s nodes; the partition %(partition)s has %(most)s.")
+            % {"asked": nodes, "partition": chosen, "most": most},
+            status=422,
+            field="nodes",
+            asked=nodes,
+            allowed=most,
+            unit="nodes",
+        )
+    return chosen
+
+
+def cancel_job(*, job: Job, by: str, why: str = "") -> None:
+    """Wish that it end. The wish is kept until the scheduler confirms it."""
+    job = Job.objects.select_for_update(of=("self",)).select_related("cluster__account").get(pk=job.pk)
+    if job.state in states.JOB_ENDS:
+        raise Refused("job_ended", _("This job has already ended: it is %(state)s.") % {"state": job.state})
+    if job.cancel_wished_at is not None:
+        return
+    Job.objects.filter(pk=job.pk).update(cancel_wished_at=Now(), version=F("version") + 1)
+    timeline.record(states.JOB_CANCEL, about=job, by=by, name=job.name, why=why)
+    wish_for_jobs(job.cluster)
+
+
+def wish_for_jobs(cluster: Cluster) -> None:
+    due.wish("jobs", cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane)
