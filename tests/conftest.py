@@ -11,6 +11,7 @@ import pytest
 from django.db import connections
 from hypothesis import HealthCheck, settings
 
+from program.devstack.embedded import DATABASE
 from tenants.models import Assignment, Cycle, Membership, Participation, Person, Programme, Tenant
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
@@ -24,6 +25,8 @@ connections._connections = threading.local()
 # A busy machine draws slowly and answers late; neither is a fault of what is tested.
 settings.register_profile("cohort", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("cohort")
+# The seed that the run's server began from has every migration done; a test's database is a copy of it.
+connections["default"].settings_dict["TEST"]["TEMPLATE"] = DATABASE
 QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage"

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from program.devstack.embedded import die_with_parent
+from program.devstack.seed import begin_from_seed
 
 CHECKOUT = Path(__file__).parent.parent
 # What the test run set for itself would lead the tree to the test run's own servers.
@@ -27,12 +28,15 @@ def free_port() -> int:
 class RunningTree:
     """`manage.py up` as a child of the test."""
 
-    def __init__(self, var: Path, port: int | None = None, *words: str, **settings: str) -> None:
+    def __init__(self, var: Path, port: int | None = None, *words: str, anew: bool = False, **settings: str) -> None:
+        """`anew`: as on a machine that never ran it; else the tables are there, as after any first start."""
         self.var, self.port = var, port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         self.environment |= {"VAR": str(var), "PORT": str(self.port), "DEMO": "0"} | settings
         var.mkdir(parents=True, exist_ok=True)
+        if not anew and not (var / "postgres").exists():
+            begin_from_seed(var / "postgres")
         self.output = var.with_suffix(".up.log")
         with self.output.open("wb") as output:
             self.child = subprocess.Popen(

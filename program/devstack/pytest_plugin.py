@@ -9,7 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from program.devstack.embedded import Postgres, Valkey
+from program.devstack.embedded import DATABASE, Postgres, Valkey
+from program.devstack.seed import begin_from_seed
 
 PREFIX = "cohort-test-"
 
@@ -38,8 +39,12 @@ def _start() -> None:
     # The user the server runs as may be another one, and then it has to pass through.
     folder.chmod(0o711)
     log = (folder / "servers.log").open("w")
+    begin_from_seed(folder / "postgres")
     postgres = Postgres(folder / "postgres", folder / "s", durable=False).start(log)
-    postgres.prepare_roles()
+    with postgres.connect("postgres") as connection, connection.cursor() as cursor:
+        # Only its owner may copy a database, unless it is a template.
+        cursor.execute(f"alter database {DATABASE} is_template true")
+    connection.close()
     valkey = Valkey(folder / "valkey", folder, durable=False).start(log)
     os.environ.update(
         COHORT_TEST_FOLDER=str(folder),

@@ -41,14 +41,14 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        tree = RunningTree(tmp_path / "var", other.getsockname()[1])
+        tree = RunningTree(tmp_path / "var", other.getsockname()[1], anew=True)
         assert tree.child.wait(30) == 2
     assert tree.said() == f"Port {tree.port} is in use. Stop what listens there, or say `make up PORT=8080`.\n"
 
 
 @pytest.mark.parametrize("port", ["http", "0", "70000"])
 def test_a_port_that_is_none_is_said(tmp_path: Path, port: str) -> None:
-    tree = RunningTree(tmp_path / "var", PORT=port)
+    tree = RunningTree(tmp_path / "var", PORT=port, anew=True)
     assert tree.child.wait(30) != 0
     assert tree.said() == f"PORT is {port}, but must be a number from 1 to 65535.\n"
 
@@ -58,7 +58,7 @@ def test_a_folder_that_another_stack_runs_on_is_said(tmp_path: Path) -> None:
     lock = environment.taken(tmp_path / "var")
     assert lock is not None
     environment.remember(tmp_path / "var", {"PORT": "8123"})
-    tree = RunningTree(tmp_path / "var")
+    tree = RunningTree(tmp_path / "var", anew=True)
     assert tree.child.wait(30) == 2
     lock.close()
     assert f"Another `make up` (process {os.getpid()}, port 8123) already runs on {tmp_path / 'var'}." in tree.said()
@@ -106,8 +106,9 @@ def test_commands_speak_to_the_stack_that_runs_and_to_no_other(tmp_path: Path, m
 
 @pytest.mark.tree
 def test_everything_runs_and_a_killed_supervisor_leaves_nothing_and_loses_nothing(tmp_path: Path) -> None:
-    tree = RunningTree(tmp_path / "var").wait_until_ready()
+    tree = RunningTree(tmp_path / "var", anew=True).wait_until_ready()
     try:
+        assert "with a new database" in tree.said()
         assert status(tree.url + "/healthz") == status(tree.url + "/readyz") == 200
         assert len({tree.pid(name) for name in MEMBERS}) == len(MEMBERS)
         tree.manage("shell", "-c", "from tenants.models import Person; Person.objects.create(email='kept@example.org')")
