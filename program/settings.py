@@ -48,6 +48,7 @@ PORT = int(env("PORT", "8000"))
 SITE_URL = env("SITE_URL", debug=f"http://127.0.0.1:{PORT}")
 WEB_WORKERS = int(env("WEB_WORKERS", "2"))
 WEB_THREADS = int(env("WEB_THREADS", "4"))
+ENGINE_WORKERS = int(env("ENGINE_WORKERS", "3"))
 DEMO = env("DEMO", "0", debug="1") == "1"
 PERSONA_PICKER = env("PERSONA_PICKER", "0") == "1"
 
@@ -73,6 +74,8 @@ PCLUSTER_SCHEMA = env("PCLUSTER_SCHEMA", "")
 # Whose prices hold; the file that ships is fictional and says so.
 PRICE_FILE = env("PRICE_FILE", str(BASE_DIR / "clusters" / "facts" / "prices.toml"))
 SANDBOX_SPEED = float(env("SANDBOX_SPEED", "60"))
+# Whose quotas and reservations the sandbox cloud has.
+SANDBOX_PROGRAMME = Path(env("SANDBOX_PROGRAMME", str(BASE_DIR / "program" / "demo" / "programme.yaml")))
 
 # --- secrets
 SECRET_KEY = env("SECRET_KEY", debug="development-only-" + "0123456789" * 4)

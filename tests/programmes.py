@@ -26,6 +26,7 @@ def only(names: Collection[str], folder: Path) -> Path:
         if cluster["name"] not in names:
             cluster["orchestrator"] = BY_HAND
     told["totals"]["by_orchestrator"] = dict(Counter(cluster["orchestrator"] for cluster in rows))
+    folder.mkdir(exist_ok=True)
     path = folder / "programme.yaml"
     path.write_text(yaml.safe_dump(told, sort_keys=False))
     return path

@@ -24,7 +24,6 @@ from program.devstack.embedded import Postgres, Unavailable, Valkey, own_folder
 from program.devstack.supervisor import Ended, Process, Stopped, Tree, python
 
 ROOM = 1_000_000_000
-PROGRAMME = environment.CHECKOUT / "program" / "demo" / "programme.yaml"
 
 
 class CannotStart(RuntimeError):
@@ -208,8 +207,8 @@ def _answers(url: str) -> Callable[[], bool]:
 
 def _cloud(port: int) -> Process:
     words = ["--port", str(port), "--state", str(settings.VAR / "cloud"), "--speed", str(settings.SANDBOX_SPEED)]
-    if PROGRAMME.exists():
-        words += ["--programme", str(PROGRAMME)]
+    if settings.SANDBOX_PROGRAMME.exists():
+        words += ["--programme", str(settings.SANDBOX_PROGRAMME)]
     return Process(
         "cloud", python("-m", "clusters.sandbox", *words), ready=_answers(f"http://127.0.0.1:{port}/_sandbox/health")
     )
@@ -250,7 +249,7 @@ def _celery(tree: Tree, restart: bool) -> list[Process]:
     celery = python("-m", "celery", "-A", "program.celery", "--quiet")
     quiet = ["-l", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat"]
     members = []
-    for name, queues, children in (("engine", "engine", 3), ("slow", "slow,deliver", 2)):
+    for name, queues, children in (("engine", "engine", settings.ENGINE_WORKERS), ("slow", "slow,deliver", 2)):
         words = ["worker", "-n", f"{name}@cohort", "-Q", queues, "-c", str(children), *quiet]
         # Work in progress may take most of a minute; whatever it held is taken up again when its lease ends.
         member = Process(
