@@ -52,9 +52,11 @@ class Known:
         """The part as the adapter takes it; with a verb, complete with the request. Raises MissingOutput."""
         row = self.rows[role]
         spec = next(spec for spec in self.specs if spec.role == role)
-        body: dict[str, Any] = {"seen": row.newest_event}
+        # What we made ourselves is known by its id until it is ready; at rest, and before it goes, its tags are asked for.
+        held = row.external_id if self.cluster.wanted and self.cluster.state in ("creating", "updating") else ""
+        body: dict[str, Any] = {"seen": row.newest_event, "held": held}
         if verb in ("create", "update"):
-            body = {**spec.body(self.wiring()), "seen": row.newest_event}
+            body |= spec.body(self.wiring())
         return Part(
             kind=row.kind,
             name=row.name,

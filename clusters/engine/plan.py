@@ -160,7 +160,8 @@ def _nodes_and_proofs(wish: Wish, parts: Sequence[PartNow], now: dict[str, str],
         return Plan(_broken(wish), WATCH, why=wish.proof_failed, parts=now, needs_person=wish.proof_failed)
     # Nothing can be proven of a fleet that does not run; it is when it runs again.
     if wish.proofs_open and wish.proven < wish.generation and wish.fleet_wanted == "running":
-        return Plan(moving, SOON, why="Waiting for the proofs.", parts=now, prove=True)
+        # The end of the smoke job wishes for a look itself.
+        return Plan(moving, BUSY, why="Waiting for the proofs.", parts=now, prove=True)
     if wish.state == "approved":
         return Plan("creating", SOON, parts=now)  # found complete at the first look; told one step at a time
     # What was put back works as it did before: usable, and a person decides what is wished instead.

@@ -12,7 +12,7 @@ from clusters.architectures.parts import MissingOutput
 from clusters.engine import closing, facts, leftovers, names, orders, proofs, seats, turns, writing
 from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
 from clusters.models import Cluster, ExternalObject, Operation
-from clusters.providers import HasFleet, Ordered, Part, ProviderError, Seen, adapter
+from clusters.providers import SLOW, HasFleet, Ordered, Part, ProviderError, Seen, adapter
 from clusters.providers.programs import Ran
 from tenants import metrics
 from tenants.wall.acting import acting_for
@@ -24,6 +24,7 @@ UNTOUCHED = ("requested", "deleted")
 CAPACITY = ("capacity", "limit", "insufficient", "quota")
 PATIENCE = timedelta(hours=1)  # how long a cluster waits for capacity before it is called failed
 CAPACITY_AGAIN = 120.0
+STILL_THERE = timedelta(seconds=60)  # for so long a complete part is taken as seen while a later one is being made
 # What a program that could not begin, or did nothing before it fell over, means: seconds until the next try.
 PROGRAM_AGAIN = {
     "ProgramBusy": 3.0,
@@ -40,6 +41,7 @@ class Looked:
 
     seen: dict[str, Seen] = field(default_factory=dict)
     errors: dict[str, ProviderError] = field(default_factory=dict)
+    remembered: set[str] = field(default_factory=set)  # not asked for this time
 
 
 def step(held: due.Held) -> None:
@@ -79,10 +81,14 @@ def _look_for_leftovers(known: facts.Known, todo: Plan) -> tuple[Plan, list[left
 def look(known: facts.Known) -> Looked:
     """Ask for the parts in order. What was never called after one that is not there yet cannot be there either."""
     looked = Looked()
-    for spec in known.specs:
+    for number, spec in enumerate(known.specs):
         row = known.rows[spec.role]
-        if not row.last_call and any(seen.phase != "ready" for seen in looked.seen.values()):
+        if _cannot_be_there(known, row, looked):
             looked.seen[spec.role] = Seen("absent")
+            continue
+        if _was_there(known, row, [known.rows[later.role] for later in known.specs[number + 1 :]]):
+            looked.remembered.add(spec.role)
+            looked.seen[spec.role] = Seen("ready", row.status, external_id=row.external_id, outputs=row.outputs)
             continue
         try:
             looked.seen[spec.role] = adapter(row.kind).look(known.account, known.part(spec.role))
@@ -94,6 +100,24 @@ def look(known: facts.Known) -> Looked:
         if seen.phase == "ready":
             known.rows[role].outputs = dict(seen.outputs)  # later parts are wired with what this look gave
     return looked
+
+
+def _cannot_be_there(known: facts.Known, row: ExternalObject, looked: Looked) -> bool:
+    """The intent is written before the call, so nothing of ours bears a name that was never asked for. Should somebody
+    else's, the provider refuses the creation and the next look finds it. The first part is looked for all the same: whether
+    the account lets us in is known before anything is asked; and a program takes too long to be refused."""
+    waits = any(seen.phase != "ready" for seen in looked.seen.values())
+    needless = known.cluster.wanted and row.kind not in SLOW and bool(looked.seen)
+    return not row.last_call and (waits or needless)
+
+
+def _was_there(known: facts.Known, row: ExternalObject, later: list[ExternalObject]) -> bool:
+    """A stack, complete, current and seen a moment ago, while a later part or the proofs of a new cluster are awaited."""
+    complete = row.kind == "stack" and row.state == "exists" and row.applied >= known.cluster.generation
+    complete = complete and "ROLLBACK" not in row.status
+    moment = row.last_seen_at is not None and known.now - row.last_seen_at < STILL_THERE
+    asked = any(part.last_call for part in later)
+    return known.cluster.wanted and known.cluster.state == "creating" and complete and moment and asked
 
 
 def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
@@ -295,9 +319,10 @@ def _write(
     if cluster.generation != known.cluster.generation or cluster.wanted != known.cluster.wanted:
         # Somebody wished something else meanwhile: what was seen is written, what was decided is not.
         verdict = Verdict(cluster.state, 0, lost=verdict.lost)
-    writing.parts(known, looked.seen, todo.parts, outcome)
+    fresh = {role: seen for role, seen in looked.seen.items() if role not in looked.remembered}
+    writing.parts(known, fresh, todo.parts, outcome)
     writing.nodes(cluster, known, looked.seen, ending=not cluster.wanted)
-    writing.storage(cluster, known, looked.seen)
+    writing.storage(cluster, known, fresh)
     proofs.write(cluster, evidence)
     writing.fleet(cluster, known, looked.seen, settled=todo.fleet_settled)
     overtaken = cluster.generation != known.cluster.generation

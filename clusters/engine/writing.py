@@ -50,7 +50,9 @@ def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
         "absences": row.absences + 1 if seen.phase == "absent" else 0,
     }
     if seen.phase != "absent":
-        columns |= {"last_seen_at": Now(), "external_id": seen.external_id}
+        columns["last_seen_at"] = Now()
+    if seen.phase != "absent" and seen.ours:
+        columns["external_id"] = seen.external_id
     if seen.phase == "ready" and seen.ours:
         columns |= {"outputs": dict(seen.outputs), "existed": True, "refused_since": None}
         if (

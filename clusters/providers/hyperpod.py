@@ -1,7 +1,8 @@
 """SageMaker HyperPod clusters. `Part.body` is {"request": CreateCluster without name and tags, "objects": [...]}.
 
 HyperPod reads its lifecycle scripts from a bucket while it creates nodes, so they belong to the creation: each entry
-of `objects` is {"bucket", "key", "text"}, its key depends on its content, and putting it twice is putting it once.
+of `objects` is {"bucket", "key", "text"}, its key depends on its content, and putting it twice is putting it once. For a
+look, `held` is the ARN that the creation itself answered: its end is random, so whoever bears it needs no tags.
 """
 
 import re
@@ -50,8 +51,7 @@ class HyperPod:
     def look(self, account: Account, part: Part) -> Seen:
         try:
             cluster = aws.call(account, "sagemaker", "DescribeCluster", ClusterName=part.name)
-            tags = aws.pages(account, "sagemaker", "ListTags", "Tags", ResourceArn=cluster["ClusterArn"])
-            held = {tag["Key"]: tag["Value"] for tag in tags}
+            ours = part.body.get("held") == cluster["ClusterArn"] or _carries(account, part, cluster["ClusterArn"])
             nodes = aws.pages(
                 account, "sagemaker", "ListClusterNodes", "ClusterNodeSummaries", ClusterName=part.name, MaxResults=100
             )
@@ -67,7 +67,7 @@ class HyperPod:
             status=cluster["ClusterStatus"],
             reason=cluster.get("FailureMessage", ""),
             external_id=cluster["ClusterArn"],
-            ours=bool(part.tags) and part.tags.items() <= held.items(),
+            ours=ours,
             outputs={"ClusterArn": cluster["ClusterArn"]},
             nodes=seats,
             events=self._events(account, part) if continuous else (),
@@ -163,6 +163,12 @@ def _upload(account: Account, part: Part) -> None:
     for each in part.body.get("objects", []):
         text = each["text"].encode()
         aws.call(account, "s3", "PutObject", Bucket=each["bucket"], Key=each["key"], Body=text)
+
+
+def _carries(account: Account, part: Part, arn: str) -> bool:
+    """An empty wish proves nothing, so it counts as foreign."""
+    tags = aws.pages(account, "sagemaker", "ListTags", "Tags", ResourceArn=arn)
+    return bool(part.tags) and part.tags.items() <= {tag["Key"]: tag["Value"] for tag in tags}.items()
 
 
 def _phase(status: str, groups: Mapping[str, Mapping[str, Any]], continuous: bool) -> Phase:

@@ -47,11 +47,13 @@ class Launch:
                 self._cluster(client("s3"), client("sagemaker"), self.wiring.names[spec.role], body)
         systems = [self.outputs["base"][name] for name in ("LustreId", "OpenZfsId") if self.outputs["base"].get(name)]
         self._until(
-            lambda: {
-                each["Lifecycle"]
-                for each in client("fsx").describe_file_systems(FileSystemIds=systems)["FileSystems"]
-            }
-            == {"AVAILABLE"}
+            lambda: (
+                {
+                    each["Lifecycle"]
+                    for each in client("fsx").describe_file_systems(FileSystemIds=systems)["FileSystems"]
+                }
+                == {"AVAILABLE"}
+            )
         )
         return time.time()
 
@@ -122,7 +124,9 @@ def let_in(cloud: str, account: str, region: str) -> None:
         "Action": "sts:AssumeRole",
         "Condition": {"StringEquals": {"sts:ExternalId": "bare"}},
     }
-    owner.create_role(RoleName=ROLE, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]}))
+    owner.create_role(
+        RoleName=ROLE, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    )
     allow = {"Effect": "Allow", "Action": "*", "Resource": "*"}
     document = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
     owner.put_role_policy(RoleName=ROLE, PolicyName="all", PolicyDocument=document)

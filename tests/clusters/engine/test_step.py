@@ -1,8 +1,11 @@
 """A cluster's life, one step at a time, in fair weather and in foul."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from clusters import actions
 from clusters.models import ExternalObject, Job, NodeInstance, Proof, Revision, ServiceQuota
@@ -73,6 +76,38 @@ def test_from_approval_to_ready(bench):
     assert (bench.creates(), bench.creates("CreateStack")) == (1, 1)
     steps = [kind for kind in bench.kinds() if kind != "cluster.proof"]
     assert steps == ["cluster.requested", "cluster.approved", "cluster.creating", "cluster.ready"]
+
+
+def until_asked_for(bench, cluster):
+    while not bench.rows(ExternalObject, role="cluster", last_call="create"):
+        bench.look(cluster, minutes=5)
+
+
+def test_nothing_is_asked_twice_while_a_cluster_comes_up(bench):
+    cluster = bench.approved()
+    count = lambda operation: len(bench.cloud.calls(operation=operation, account=bench.cloud_account.id))
+    until_asked_for(bench, cluster)
+    assert count("DescribeCluster") == 0, "a name that was never asked for is not looked for"
+    stacks = count("DescribeStacks")
+    assert bench.look(cluster, steps=2, minutes=1).state == "creating"
+    assert count("DescribeStacks") == stacks, "what was complete a moment ago is taken as seen"
+    assert (count("DescribeCluster"), count("ListTags")) == (2, 0), "whoever bears the id that we were given is ours"
+    bench.until(cluster, "ready")
+    stacks, tags = count("DescribeStacks"), count("ListTags")
+    bench.look(cluster)
+    assert count("DescribeStacks") == stacks + 1
+    assert count("ListTags") > tags, "at rest everything is asked for"
+
+
+def test_what_was_complete_is_looked_at_again_after_a_while(bench):
+    cluster = bench.approved()
+    until_asked_for(bench, cluster)
+    bench.cloud.fault("vanished", service="cloudformation", account=bench.cloud_account.id)
+    assert bench.look(cluster).state == "creating"
+    with acting_for(bench.tenant):
+        ExternalObject.objects.filter(role="base").update(last_seen_at=timezone.now() - timedelta(minutes=2))
+    bench.look(cluster)
+    assert bench.part("base").absences == 1
 
 
 def test_no_proof_no_ready(bench):
