@@ -107,7 +107,7 @@ class Watch(threading.Thread):
         self.most, self.seen, self.homes, self.over = 0, set[int](), set[bytes](), threading.Event()
 
     def run(self) -> None:
-        while not self.over.wait(0.04):
+        while not self.over.wait(0.15):
             now = running(self.cloud)
             self.most = max(self.most, len(now))
             for pid in set(now) - self.seen:
@@ -179,7 +179,7 @@ class Reaper:
         end = time.monotonic() + LONGEST
         while not so():
             assert time.monotonic() < end, f"no program ran while it was to be {what}: {self.tree.manage('due')}"
-            time.sleep(0.05)
+            time.sleep(0.15)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ class Visitor:
     def __init__(self, browser: Browser, site: str, person: Person) -> None:
         client = Client()
         client.force_login(person, BACKEND)
-        context = browser.new_context(locale="en-US")
+        context = browser.new_context(locale="en-US", reduced_motion="reduce")
         context.add_cookies(
             [{"name": name, "value": morsel.value, "url": site} for name, morsel in client.cookies.items()]
         )

@@ -42,7 +42,7 @@ class Visitor:
 
     def __init__(self, browser: Browser, tree: RunningTree, email: str) -> None:
         self.url = tree.url
-        self.page: Page = browser.new_context().new_page()
+        self.page: Page = browser.new_context(reduced_motion="reduce").new_page()
         self.page.set_default_timeout(MOMENT)
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
