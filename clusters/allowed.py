@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Meaning = Literal["working", "good", "broken", "gone"]
-Deed = Literal["update", "delete", "cancel", "roll_back", "continue_rollback", "order", "software", "fleet"]
+Call = Literal["update", "delete", "cancel", "rollback", "continue", "order", "software", "fleet"]
 
 
 @dataclass(frozen=True)
@@ -13,10 +13,10 @@ class Status:
     """`may` are the calls that the engine takes; deleting what is being deleted does nothing and is not asked for."""
 
     meaning: Meaning
-    may: frozenset[Deed] = frozenset()
+    may: frozenset[Call] = frozenset()
 
 
-def _status(meaning: Meaning, *may: Deed) -> Status:
+def _status(meaning: Meaning, *may: Call) -> Status:
     return Status(meaning, frozenset(may))
 
 
@@ -24,18 +24,18 @@ def _status(meaning: Meaning, *may: Deed) -> Status:
 STACK: Mapping[str, Status] = {
     "CREATE_IN_PROGRESS": _status("working", "delete"),
     "CREATE_COMPLETE": _status("good", "update", "delete"),
-    "CREATE_FAILED": _status("broken", "delete", "roll_back"),
+    "CREATE_FAILED": _status("broken", "delete", "rollback"),
     "ROLLBACK_IN_PROGRESS": _status("working", "delete"),
     "ROLLBACK_COMPLETE": _status("broken", "delete"),
     "ROLLBACK_FAILED": _status("broken", "delete"),
     "UPDATE_IN_PROGRESS": _status("working", "cancel"),
     "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS": _status("working"),
     "UPDATE_COMPLETE": _status("good", "update", "delete"),
-    "UPDATE_FAILED": _status("broken", "update", "delete", "roll_back"),
+    "UPDATE_FAILED": _status("broken", "update", "delete", "rollback"),
     "UPDATE_ROLLBACK_IN_PROGRESS": _status("working"),
     "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS": _status("working"),
     "UPDATE_ROLLBACK_COMPLETE": _status("good", "update", "delete"),
-    "UPDATE_ROLLBACK_FAILED": _status("broken", "delete", "continue_rollback"),
+    "UPDATE_ROLLBACK_FAILED": _status("broken", "delete", "continue"),
     "DELETE_IN_PROGRESS": _status("working"),
     "DELETE_COMPLETE": _status("gone"),
     "DELETE_FAILED": _status("broken", "delete"),
@@ -125,7 +125,18 @@ PARTS: Mapping[str, Mapping[str, Status]] = {
 }
 
 
-def takes(kind: str, status: str, deed: Deed) -> bool | None:
+def status_of(kind: str, status: str) -> Status | None:
+    """What a part's status means; None for one that nobody here knows. What stands after a comma is about its fleet."""
+    return PARTS[kind].get(status.split(",")[0].strip()) if kind in PARTS else None
+
+
+def calls(kind: str, status: str) -> frozenset[Call] | None:
+    """The calls that a part takes now; None where the engine has to decide."""
+    found = status_of(kind, status)
+    return None if found is None else found.may
+
+
+def takes(kind: str, status: str, call: Call) -> bool | None:
     """Whether a part takes this call now; None for a status that nobody here knows, where the engine decides."""
-    found = PARTS[kind].get(status.split(",")[0].strip())
-    return None if found is None else deed in found.may
+    may = calls(kind, status)
+    return None if may is None else call in may

@@ -109,3 +109,26 @@ class NodesForm(StopJobs):
         self.fields["nodes"].choices = [
             (str(node.pk), f"{node.name}, {words(node.state)}, {node.instance_id}") for node in nodes
         ]
+
+
+class SkipForm(ReasonForm):
+    skip = forms.MultipleChoiceField(
+        label=gettext_lazy("Leave out"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=gettext_lazy(
+            "What is left out counts as put back and stays as it is: CloudFormation then believes something that is not "
+            "so, and a later change of it may fail. Leave out only what nobody can mend."
+        ),
+    )
+    field_order = ["skip", "why", "version"]
+
+    def __init__(self, *args: Any, stuck: list[dict[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["skip"].choices = [(each["resource"], f"{each['resource']}, {each['type']}") for each in stuck]
+        if not stuck:
+            del self.fields["skip"]
+
+    def clean(self) -> dict[str, Any]:
+        told: dict[str, Any] = super().clean() or {}
+        return {"skip": [], **told}

@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import architectures, checking, foresight, queries
-from clusters.actions import changes, locks, node_orders
+from clusters import architectures, checking, foresight, possible, queries
+from clusters.actions import changes, node_orders, rescues
 from clusters.architectures.configuration import Configuration
-from clusters.change_forms import ChangeForm, NodesForm, SoftwareForm
+from clusters.change_forms import ChangeForm, NodesForm, SkipForm, SoftwareForm
 from clusters.forms import ReasonForm
 from clusters.models import Cluster, Operation
 from clusters.preflight import refused as refusals
@@ -28,11 +28,9 @@ def _page_of(request: HttpRequest, row: Cluster) -> HttpResponse:
     return see_other(reverse("cluster", args=[request.tenant.slug, row.pk]))
 
 
-def _closed(row: Cluster) -> Refused | None:
-    """Why nothing can be done to it now."""
-    _done, refused = attempt(changes.refuse_unless_changeable, cluster=row)
-    if refused is None:
-        _done, refused = attempt(locks.refuse_while_held, cluster=row)
+def _closed(row: Cluster, deed: possible.Deed) -> Refused | None:
+    """Why it cannot be done to it now."""
+    _done, refused = attempt(changes.refuse_unless_possible, cluster=row, deed=deed)
     return refused
 
 
@@ -41,7 +39,7 @@ def _closed(row: Cluster) -> Refused | None:
 def change(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Scale groups, add or leave out some, change storage. `do` says which button: add, plan or apply."""
     row = queries.cluster(pk)
-    closed = _closed(row)
+    closed = _closed(row, "change")
     if closed is not None:
         return render(
             request,
@@ -118,6 +116,10 @@ def _forms(request: HttpRequest, now: Configuration) -> tuple[Any, Any]:
 def software(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Give the nodes the newest machine image."""
     row = queries.cluster(pk)
+    closed = _closed(row, "software")
+    if closed is not None:
+        told = {"title": _("Update the software of %(name)s?") % {"name": row.name}, "crumb": _("Software update")}
+        return _shut(request, row, closed, told)
     groups = [group.name for group in foresight.current(row).instance_groups]
     form = SoftwareForm(posted(request), groups=groups, initial={"version": row.version, "chosen": groups})
     planned = foresight.of_software(row, list(request.POST.getlist("chosen")) if request.method == "POST" else [])
@@ -139,6 +141,10 @@ def software(request: HttpRequest, pk: UUID) -> HttpResponse:
 def nodes(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Reboot, replace or remove nodes."""
     row = queries.cluster(pk)
+    closed = _closed(row, "order")
+    if closed is not None:
+        told = {"title": _("Nodes of %(name)s") % {"name": row.name}, "crumb": _("Reboot or replace nodes")}
+        return _shut(request, row, closed, told)
     there = list(queries.nodes(row).exclude(state="gone").exclude(instance_id=""))
     chosen = request.GET.getlist("node")
     form = NodesForm(
@@ -166,10 +172,21 @@ def nodes(request: HttpRequest, pk: UUID) -> HttpResponse:
     )
 
 
+def _shut(request: HttpRequest, row: Cluster, closed: Refused, told: dict[str, str]) -> HttpResponse:
+    status = 200 if request.method == "GET" else closed.status
+    return render(request, "clusters/operate.html", {"row": row, "closed": closed.sentence, **told}, status=status)
+
+
 def _order(
-    request: HttpRequest, row: Cluster, form: Any, context: dict[str, Any], action: Any, fields: dict[str, str]
+    request: HttpRequest,
+    row: Cluster,
+    form: Any,
+    context: dict[str, Any],
+    action: Any,
+    fields: dict[str, str],
+    why: str = "reason",
 ) -> HttpResponse:
-    closed = _closed(row)
+    """`fields`: argument of the action -> field of the form; `why`: what the action calls the reason."""
     status, refused = 200, None
     if request.method == "POST":
         status = 422
@@ -179,15 +196,15 @@ def _order(
                 action,
                 cluster=row,
                 by=request.actor,
-                reason=form.cleaned_data["why"],
                 version=form.cleaned_data["version"],
+                **{why: form.cleaned_data["why"]},
                 **told,
             )
             if refused is None:
                 _say(request, made)
                 return _page_of(request, row)
             status = refused.status
-    shown = {"row": row, "form": form, "refused": refused, "closed": closed.sentence if closed else "", **context}
+    shown = {"row": row, "form": form, "refused": refused, **context}
     return render(request, "clusters/operate.html", shown, status=status)
 
 
@@ -216,6 +233,52 @@ def give_up(request: HttpRequest, pk: UUID) -> HttpResponse:
         "submit": _("Give it up"),
     }
     return render(request, "clusters/decide.html", context, status=status)
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def continue_rollback(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Go on with a rollback that stopped, leaving out what cannot be mended."""
+    row = queries.cluster(pk)
+    told = {
+        "title": _("Go on with the rollback of %(name)s?") % {"name": row.name},
+        "crumb": _("Go on with the rollback"),
+    }
+    closed = _closed(row, "continue")
+    if closed is not None:
+        return _shut(request, row, closed, told)
+    stuck = queries.stuck(row)
+    form = SkipForm(posted(request), stuck=stuck, initial={"version": row.version})
+    told |= {
+        "text": _(
+            "CloudFormation tries once more to put back what it could not. Mend the cause first where you can: what is "
+            "listed here says what stood in the way."
+        ),
+        "submit": _("Go on with it"),
+    }
+    context = {**told, "stuck": stuck}
+    return _order(request, row, form, context, rescues.continue_rollback, fields={"skip": "skip"}, why="why")
+
+
+@allow(roles.OPERATE)
+@require_http_methods(["GET", "POST"])
+def roll_back(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Put back a creation or an update that stopped half-way."""
+    row = queries.cluster(pk)
+    told = {"title": _("Roll %(name)s back?") % {"name": row.name}, "crumb": _("Roll it back")}
+    closed = _closed(row, "rollback")
+    if closed is not None:
+        return _shut(request, row, closed, told)
+    told |= {
+        "text": _(
+            "CloudFormation undoes what the stopped creation or update has done. A stack that was complete before is as "
+            "it was; one that never was is empty, and can be tried again."
+        ),
+        "submit": _("Roll it back"),
+        "tone": "bad",
+    }
+    form = ReasonForm(posted(request), initial={"version": row.version})
+    return _order(request, row, form, told, rescues.roll_back, fields={}, why="why")
 
 
 @allow(roles.READ)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import Count, F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -15,17 +15,19 @@ from clusters import checking, states
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.engine import names
 from clusters.findings import Refusals
-from clusters.models import CloudAccount, Cluster, ExternalObject, Job, Operation, Revision
+from clusters.models import CloudAccount, Cluster, ExternalObject, FileSystem, Job, Node, Operation, Revision
 from clusters.plans.changes import Change
 from clusters.plans.effects import WORDS, Effect
 from clusters.plans.planning import (
     ChangePlan,
+    Ledger,
     Minutes,
     Observed,
     Place,
     RunningJob,
     change_plan,
     deletion_plan,
+    ledger_deletion_plan,
     software_plan,
     typical,
 )
@@ -50,7 +52,7 @@ def _read(body: Any) -> Configuration:
         return read_configuration(body)
     except Refusals as error:
         sentence = _("The configuration that is kept for this cluster cannot be read any more: %(why)s")
-        raise Refused("configuration_unreadable", sentence % {"why": error}, status=409) from error
+        raise Refused("configuration_unreadable", sentence % {"why": error}, status=409, why=str(error)) from error
 
 
 def accepted(cluster: Cluster) -> Configuration:
@@ -113,9 +115,25 @@ def check_change(cluster: Cluster, body: Any) -> checking.Checked:
 
 
 def of_deletion(cluster: Cluster) -> ChangePlan:
-    place = _place(cluster.account, cluster)
-    return deletion_plan(
-        current(cluster), place, observed(cluster), price_list(), minutes(cluster.orchestrator, "delete")
+    """By the configuration; where that cannot be read any more, by the ledger of what was asked for and seen."""
+    usual = minutes(cluster.orchestrator, "delete")
+    try:
+        wish = current(cluster)
+    except Refused as unreadable:
+        return ledger_deletion_plan(_ledger(cluster, unreadable), observed(cluster), price_list(), usual)
+    return deletion_plan(wish, _place(cluster.account, cluster), observed(cluster), price_list(), usual)
+
+
+def _ledger(cluster: Cluster, unreadable: Refused) -> Ledger:
+    parts = ExternalObject.objects.filter(cluster=cluster).exclude(state__in=("intended", "gone")).order_by("-position")
+    nodes = Node.objects.filter(cluster=cluster).exclude(state="gone").order_by("group")
+    systems = FileSystem.objects.filter(cluster=cluster).order_by("mount")
+    return Ledger(
+        region=cluster.region,
+        parts=tuple(parts.values_list("role", "name")),
+        groups=tuple(nodes.values("group").annotate(n=Count("pk")).values_list("group", "n")),
+        file_systems=tuple(systems.values_list("external_id", "kind", "mbs_per_tib", "capacity_gib")),
+        why=str(unreadable.facts.get("why", "")),
     )
 
 

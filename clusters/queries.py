@@ -118,6 +118,12 @@ def parts(row: Cluster) -> list[ExternalObject]:
     return list(ExternalObject.objects.filter(cluster=row).order_by("position"))
 
 
+def stuck(row: Cluster) -> list[dict[str, str]]:
+    """What rollbacks of its stacks stopped at."""
+    parts = ExternalObject.objects.filter(cluster=row).order_by("position").values_list("stuck", flat=True)
+    return [each for told in parts for each in told]
+
+
 def revisions(row: Cluster) -> QuerySet[Revision]:
     return Revision.objects.filter(cluster=row).order_by("-number")
 

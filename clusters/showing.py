@@ -2,14 +2,14 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from clusters import architectures
+from clusters import architectures, possible
 from clusters.models import CloudAccount, Cluster, ExternalObject, NodeOrder, Operation, Proof
 from clusters.plans.planning import SLOWER
 from clusters.states import BROKEN
@@ -158,7 +158,7 @@ class UnderWay:
     done: int = 0
     of: int = 0
     slower_since: datetime | None = None
-    may_stop: bool = False
+    waits_for_owner: bool = False
     orders: tuple[NodeOrder, ...] = ()
 
 
@@ -191,9 +191,69 @@ def under_way(
         done=done,
         of=of,
         slower_since=limit if limit and now > limit and operation.state == "running" else None,
-        may_stop=operation.state == "waiting" or operation.kind == Operation.Kind.CHANGE,
+        waits_for_owner=operation.denied_since is not None,
         orders=tuple(orders),
     )
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What stands in the way, in our words and in the provider's, and what to do next."""
+
+    headline: Any
+    told: str
+    advice: Any = ""
+    waits: bool = False  # Cohort goes on asking by itself
+    quota: bool = False
+
+
+NO_ROOM = re.compile(r"capacity|InsufficientInstance", re.IGNORECASE)
+NO_QUOTA = re.compile(r"quota|limit|current utilization", re.IGNORECASE)
+
+
+def trouble(row: Cluster, parts: list[ExternalObject]) -> Trouble | None:
+    """Why it does not go on, or goes on only when the provider has room; None when nothing stands in the way."""
+    if not row.wanted and not row.needs_person:
+        return None
+    fits = next((each for each in row.conditions if each["type"] == "Fits"), {})
+    short = fits.get("sentence", "") if fits.get("status") == "no" else ""
+    failed = next((part.reason for part in parts if part.state == "failed" and part.reason), "")
+    told = row.needs_person or short or (failed if row.state in BROKEN else "")
+    if not told:
+        return None
+    waits = not row.needs_person and row.state not in BROKEN
+    if NO_ROOM.search(told):
+        advice = (
+            _(
+                "Cohort asks again every two minutes, for an hour at most, and nothing is paid meanwhile. You can wait, or "
+                "retire it and ask for fewer nodes, for another zone, or with a reservation or training plan that you hold."
+            )
+            if waits
+            else _(
+                "Try again later, or change what is asked for: fewer nodes, another zone, or a reservation or training "
+                "plan that you hold. What did not come is not paid for."
+            )
+        )
+        return Trouble(_("The provider has no room for it now."), told, advice, waits)
+    if NO_QUOTA.search(told):
+        advice = _("Ask the provider for a higher quota, or change what is asked for to what the account may have.")
+        return Trouble(_("The account may not have so many."), told, advice, waits, quota=True)
+    return Trouble(_("A person has to do something."), told)
+
+
+# What a person can do about a part that stopped, the mildest first: deed, its page, its words.
+WAYS_OUT: tuple[tuple[possible.Deed, str, Any], ...] = (
+    ("continue", "continue_rollback", gettext_lazy("Go on with the rollback")),
+    ("rollback", "roll_back", gettext_lazy("Roll it back")),
+    ("retry", "retry_cluster", gettext_lazy("Try again")),
+    ("change", "change_cluster", gettext_lazy("Change what is asked for")),
+    ("retire", "retire_cluster", gettext_lazy("Retire it")),
+)
+
+
+def ways_out(now: possible.Situation) -> list[tuple[str, Any]]:
+    """Pages on which somebody can go on after a failure, as far as the engine takes it."""
+    return [(page, words) for deed, page, words in WAYS_OUT if possible.refusal(now, deed) is None]
 
 
 def conditions(row: Cluster) -> list[dict[str, Any]]:
@@ -223,15 +283,6 @@ def fleet(row: Cluster) -> tuple[str, Any]:
     if not row.fleet or row.state in ("deleting", "deleted"):
         return "", ""
     return FLEETS.get(row.fleet, ("neutral", row.fleet))
-
-
-def fleet_can(row: Cluster, verb: str) -> bool:
-    """Whether it makes sense to ask for it now."""
-    if not row.fleet or not row.wanted or row.state not in ("ready", "degraded", "updating"):
-        return False
-    if verb == "stop":
-        return row.fleet_wanted == "running"
-    return row.fleet_wanted == "stopped" or row.fleet in ("STOPPED", "PROTECTED")
 
 
 ACCESS = {
@@ -277,6 +328,20 @@ def counts(nodes: list[dict[str, Any]]) -> list[tuple[str, int]]:
     for node in nodes:
         found[node["state"]] = found.get(node["state"], 0) + 1
     return [(state, found[state]) for state in order if state in found]
+
+
+def set_up_lines(parts: list[ExternalObject], most: int = 20) -> list[dict[str, Any]]:
+    """The newest of what the nodes' set-up says, oldest first."""
+    told = [line for part in parts for line in part.lines][-most:]
+    return [
+        {
+            "at": datetime.fromtimestamp(line["at"] / 1000, UTC),
+            "node": line["node"],
+            "text": line["text"],
+            "tone": tone_of(line["text"]),
+        }
+        for line in told
+    ]
 
 
 def log_lines(text: str, most: int = 400) -> list[dict[str, str]]:

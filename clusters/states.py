@@ -126,6 +126,15 @@ OPERATION_AGREED = kind("operation.approved", _("{actor} agreed to the {what} of
 OPERATION_CANCEL = kind(
     "operation.cancel_wished", _("{actor} asked to stop the {what} of {name}: {why}"), icon="player-stop"
 )
+OPERATION_WAITS = kind(
+    "operation.waits",
+    _("The {what} of {name} waits for the owner of account {account}, which does not let us go on: {why}"),
+    icon="key",
+    severity="high",
+)
+OPERATION_GOES_ON = kind(
+    "operation.goes_on", _("Account {account} lets us in again: the {what} of {name} goes on"), icon="key"
+)
 NODES_ANSWERED = kind(
     "operation.answered", _("{name}: the provider took {taken} of {asked} nodes. {refused}"), icon="server"
 )

@@ -31,6 +31,12 @@ urlpatterns = [
     path("t/<slug:tenant>/clusters/<uuid:pk>/software/", change_views.software, name="update_software"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/nodes/", change_views.nodes, name="order_nodes"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/give-up/", change_views.give_up, name="give_up_operation"),
+    path(
+        "t/<slug:tenant>/clusters/<uuid:pk>/continue-rollback/",
+        change_views.continue_rollback,
+        name="continue_rollback",
+    ),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/rollback/", change_views.roll_back, name="roll_back"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/plan/", change_views.plan, name="plan_of_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/launch/", job_views.launch, name="launch_job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/", job_views.job, name="job"),

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, architectures, catalogue, foresight, queries, showing, spending, states
+from clusters import actions, architectures, catalogue, foresight, possible, queries, showing, spending, states
 from clusters.actions import changes, locks
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm, RegionsForm
 from clusters.models import Bucket, Cluster, Leftover, NodeOrder, Operation, QuotaGrant
@@ -170,6 +170,8 @@ def _shown(
             for change in architectures.changes_since(row.architecture, row.architecture_version)
         ],
         "steps": showing.steps(row, parts, proofs, names),
+        "trouble": showing.trouble(row, parts),
+        "set_up": showing.set_up_lines(parts) if row.state not in ("ready", "deleted") else [],
         "coming_up": row.state not in ("ready", "degraded", "deleted"),
         "parts": parts,
         "proofs": proofs,
@@ -194,7 +196,12 @@ def _shown(
         "file_systems": queries.file_systems(row),
         "files": [] if live.asked(request) else [{"row": one, "name": _("Cohort")} for one in queries.logs(row)],
         "buckets": list(Bucket.objects.filter(cluster=row).order_by("name")),
-        **_may(request, row, operation),
+        **_may(
+            request,
+            row,
+            operation,
+            possible.of(row, operation=operation, parts=parts, revision=revisions[0] if revisions else None),
+        ),
     }
 
 
@@ -220,31 +227,38 @@ def _chosen_nodes(request: HttpRequest, nodes: list[dict[str, Any]]) -> tuple[st
     return "", "troubled", [node for node in nodes if node["state"] != "running"]
 
 
-def _may(request: HttpRequest, row: Cluster, held: Operation | None) -> dict[str, Any]:
+def _may(request: HttpRequest, row: Cluster, held: Operation | None, now: possible.Situation) -> dict[str, Any]:
     """Which buttons exist for this person."""
-    gone = row.state in ("deleting", "deleted") or not row.wanted
+
+    def can(deed: possible.Deed) -> bool:
+        return operates and possible.refusal(now, deed) is None
+
     waiting = row.state == "requested" or (held is not None and held.state == "waiting")
     asked_by = held.asked_by if held else row.requested_by
     operates = request.role in roles.OPERATE
     return {
         "may_approve": waiting and request.role in roles.APPROVE and asked_by != request.actor,
         "own_request": waiting and request.role in roles.APPROVE and asked_by == request.actor,
-        "may_change": operates and not gone and held is None and row.state in changes.CHANGEABLE,
-        "may_update_software": row.orchestrator != "parallelcluster",
-        "may_retire": operates and not gone,
-        "may_retry": operates
-        and row.state not in ("requested", "deleted")
-        and bool(row.needs_person or row.state in states.BROKEN),
-        "may_stop_fleet": operates and showing.fleet_can(row, "stop"),
-        "may_start_fleet": operates and showing.fleet_can(row, "start"),
+        "may_change": can("change"),
+        "may_update_software": can("software") and row.orchestrator != "parallelcluster",
+        "may_order": can("order"),
+        "may_retire": can("retire"),
+        "may_retry": can("retry") and bool(row.needs_person or row.state in states.BROKEN),
+        "may_continue": can("continue"),
+        "may_roll_back": can("rollback"),
+        "may_give_up": can("give_up"),
+        "ways_out": [
+            (reverse(page, args=[request.tenant.slug, row.pk]), words) for page, words in showing.ways_out(now)
+        ]
+        if operates
+        else [],
+        "may_stop_fleet": can("stop_fleet") and bool(row.fleet),
+        "may_start_fleet": can("start_fleet") and bool(row.fleet),
         "fleet": showing.fleet(row),
         "fleet_texts": (showing.STOP_FLEET, showing.START_FLEET),
         "stop_fleet_form": ReasonForm(initial={"version": row.version}, prefix="stop"),
         "start_fleet_form": ReasonForm(initial={"version": row.version}, prefix="start", optional=True),
-        "may_launch": request.role in roles.LAUNCH
-        and row.fleet_wanted == "running"
-        and row.orchestrator in states.TAKES_JOBS
-        and row.state in ("ready", "degraded", "updating"),
+        "may_launch": request.role in roles.LAUNCH and possible.refusal(now, "launch") is None,
         "retire_form": ReasonForm(initial={"version": row.version}, prefix="retire"),
         "retry_form": ReasonForm(initial={"version": row.version}, prefix="retry", optional=True),
     }

@@ -26,7 +26,15 @@ API = [route for route in routes() if route.is_api and route.name not in SHOWS_T
 # Lists of what people wrote, and of what has a name elsewhere.
 WRITTEN = ("notes", "entries", "jobs", "parts", "decisions", "action-items", "addenda")
 # Figures are counted from many rows and are nobody's row themselves.
-FIGURES = {"cluster-plan", "cluster-spending", "configuration-compare", "launch", "review-trend", "review-changes"}
+FIGURES = {
+    "cluster-plan",
+    "cluster-deeds",
+    "cluster-spending",
+    "configuration-compare",
+    "launch",
+    "review-trend",
+    "review-changes",
+}
 # The catalogue is the same for everybody, and can be taken away as a file.
 EVERYBODYS = {"architectures", "architecture"}
 ARCHIVES = {"api-architectures-export", "api-architecture-export"}

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters import checking, facts, foresight, states
+from clusters import checking, facts, foresight, possible, states
 from clusters.actions import locks
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
@@ -16,8 +16,6 @@ from clusters.plans.planning import ChangePlan
 from tenants.history import timeline
 from tenants.models import ApiToken, Person, Programme
 from tenants.web.problems import Refused, Stale
-
-CHANGEABLE = frozenset({"ready", "degraded", "updating", "failed"})
 
 
 def newest(cluster: Cluster, version: int | None = None) -> Cluster:
@@ -66,8 +64,7 @@ def change_cluster(
     Raises Refused: busy, preflight, nothing_changes, not_possible, plan_changed, jobs_running, not_changeable.
     """
     cluster = newest(cluster, version)
-    refuse_unless_changeable(cluster)
-    locks.refuse_while_held(cluster)
+    refuse_unless_possible(cluster, "change")
     CloudAccount.objects.select_for_update().get(pk=cluster.account_id)  # a quota is never promised twice
     checked = foresight.check_change(cluster, body)
     wish = checking.refuse_unless_it_fits(checked)
@@ -85,13 +82,15 @@ def change_cluster(
     return operation
 
 
-def refuse_unless_changeable(cluster: Cluster) -> None:
-    if not cluster.wanted or cluster.state not in CHANGEABLE:
-        raise Refused(
-            "not_changeable",
-            _("%(name)s is %(state)s; it can be changed when it is ready, degraded or failed.")
-            % {"name": cluster.name, "state": cluster.state if cluster.wanted else _("being deleted")},
-        )
+def refuse_unless_possible(cluster: Cluster, deed: possible.Deed) -> possible.Situation:
+    """Raises Refused with why it cannot be done now and what to do; who holds it is named. The cluster is locked."""
+    now = possible.of(cluster)
+    refused = possible.refusal(now, deed)
+    if refused is not None and refused.code == "busy":
+        locks.refuse_while_held(cluster)
+    if refused is not None:
+        raise refused
+    return now
 
 
 def _refuse_unless_doable(planned: ChangePlan, *, seen: str, stop_jobs: bool) -> None:
@@ -167,11 +166,10 @@ def update_software(
 ) -> Operation:
     """Give these groups (all of them when none is named) the newest machine image, some nodes at a time."""
     cluster = newest(cluster, version)
-    refuse_unless_changeable(cluster)
     _refuse_unless_hyperpod(
         cluster, _("ParallelCluster has no software update; its image changes with the configuration.")
     )
-    locks.refuse_while_held(cluster)
+    refuse_unless_possible(cluster, "software")
     known = [group.name for group in foresight.current(cluster).instance_groups]
     unknown = [name for name in groups if name not in known]
     if unknown:
@@ -309,44 +307,27 @@ def give_up(*, cluster: Cluster, by: str, why: str = "", version: int | None = N
     """Withdraw what waits, or stop what is under way where the engine can stop it.
 
     A change of which nothing was asked yet goes back at once. A stack in the middle of an update is told to stop and
-    puts everything back. What HyperPod or ParallelCluster have begun cannot be stopped.
+    puts everything back. What HyperPod or ParallelCluster have begun cannot be stopped. While the account does not let
+    us in nothing can be told to anybody: the cluster is let go, and what is wished again is what it was before.
     """
     cluster = newest(cluster, version)
+    now = refuse_unless_possible(cluster, "give_up")
     operation = locks.held(cluster)
-    if operation is None:
-        raise Refused("nothing_held", _("Nothing is under way on %(name)s.") % {"name": cluster.name})
-    if operation.state == "waiting" and operation.kind == Operation.Kind.CREATE:
-        raise Refused("retire_instead", _("To withdraw the request for a new cluster, retire it."))
+    assert operation is not None  # or it would not be possible
     if operation.state == "waiting":
         locks.end(operation, cluster, "cancelled", by=by, why=why)
         Cluster.objects.filter(pk=cluster.pk).update(version=F("version") + 1)
         return
-    if operation.kind in (Operation.Kind.CREATE, Operation.Kind.DELETE):
-        sentence = {
-            "create": _("A creation is stopped by retiring the cluster."),
-            "delete": _("A deletion cannot be stopped: what is gone is gone."),
-        }[operation.kind]
-        raise Refused("cannot_stop", sentence)
-    if operation.kind != Operation.Kind.CHANGE or cluster.first_call_at is not None and not _stack_in_motion(cluster):
-        raise Refused(
-            "cannot_stop",
-            _(
-                "The engine has begun, and it knows no way to stop in the middle. Wait until it is done, and change it back."
-            ),
-        )
     timeline.record(
         states.OPERATION_CANCEL, about=operation, by=by, what=operation.kind_word, name=cluster.name, why=why
     )
     Operation.objects.filter(pk=operation.pk).update(cancel_wished_at=Now())
-    if cluster.first_call_at is None:
+    if now.denied and operation.kind != Operation.Kind.CHANGE:
+        locks.end(operation, cluster, "cancelled", by=by, why=why)
+        Cluster.objects.filter(pk=cluster.pk).update(version=F("version") + 1)
+    elif now.denied or cluster.first_call_at is None:
         go_back(operation, cluster, by=by, why=why)
     turns.wish(cluster)
-
-
-def _stack_in_motion(cluster: Cluster) -> bool:
-    return ExternalObject.objects.filter(
-        cluster=cluster, kind="stack", state="updating", status="UPDATE_IN_PROGRESS"
-    ).exists()
 
 
 def go_back(operation: Operation, cluster: Cluster, *, by: str, why: str) -> None:

@@ -135,8 +135,7 @@ def _approved(cluster: Cluster, operation: Operation, *, by: str) -> None:
 def retire_cluster(*, cluster: Cluster, by: str, why: str, version: int | None = None) -> None:
     """Wish that it be gone. The row stays until everything of it is seen gone. It overtakes whatever else is under way."""
     cluster = changes.newest(cluster, version)
-    if not cluster.wanted or cluster.state == "deleted":
-        raise Refused("already_retired", _("This cluster is already being deleted."))
+    changes.refuse_unless_possible(cluster, "retire")
     running = Job.objects.filter(cluster=cluster, state__in=states.JOB_LIVE, purpose=Job.Purpose.TRAINING).count()
     if running:
         sentence = ngettext(
@@ -162,10 +161,7 @@ def retire_cluster(*, cluster: Cluster, by: str, why: str, version: int | None =
 def retry_cluster(*, cluster: Cluster, by: str, why: str = "", version: int | None = None) -> None:
     """Try again: a new generation of the same wish, held by an operation of its own; the failed one stays as it ended."""
     cluster = changes.newest(cluster, version)
-    if cluster.state in ("requested", "deleted"):
-        raise Refused(
-            "nothing_to_retry", _("There is nothing to try again while it is %(state)s.") % {"state": cluster.state}
-        )
+    changes.refuse_unless_possible(cluster, "retry")
     changes.try_again(cluster, by=by, why=why)
     timeline.record(states.CLUSTER_RETRIED, about=cluster, by=by, name=cluster.name, why=why)
     turns.wish(cluster)

@@ -68,28 +68,7 @@ def _checked_job(
     groups: list[tuple[str, int]],
 ) -> str:
     """The partition it goes to. Raises Refused with a sentence for whatever does not fit."""
-    if cluster.orchestrator not in states.TAKES_JOBS:
-        raise Refused(
-            "no_launcher",
-            _("Jobs can be launched on Slurm clusters; this one runs %(what)s.") % {"what": cluster.orchestrator},
-        )
-    if not cluster.wanted:
-        raise Refused(
-            "not_ready",
-            _("The cluster %(name)s is being deleted; no job can be launched on it.") % {"name": cluster.name},
-        )
-    if cluster.state not in ("ready", "degraded", "updating"):
-        raise Refused(
-            "not_ready",
-            _("The cluster %(name)s is %(state)s; jobs can be launched when it is ready.")
-            % {"name": cluster.name, "state": cluster.state},
-        )
-    if cluster.fleet_wanted == "stopped" or cluster.fleet in states.FLEET["stopped"][0] | states.FLEET["stopped"][1]:
-        raise Refused(
-            "fleet_stopped",
-            _("The compute fleet of %(name)s is stopped; start it, and launch the job when it is ready.")
-            % {"name": cluster.name},
-        )
+    changes.refuse_unless_possible(cluster, "launch")
     if not name.strip() or len(name) > 120 or not name.isprintable():
         raise Refused("job_name", _("A job's name has 1 to 120 printable characters."), status=422, field="name")
     if not script.startswith("#!"):

@@ -71,9 +71,9 @@ def end(operation: Operation, cluster: Cluster, to: str, *, by: str, why: str = 
     )
 
 
-def evidence(cluster: Cluster) -> list[dict[str, str]]:
-    """Every part as it is now, so that a later try does not wipe out what this one left."""
-    fields = ("role", "name", "external_id", "state", "status", "reason")
+def evidence(cluster: Cluster) -> list[dict[str, Any]]:
+    """Every part as it is now, with what its rollback stopped at and what its nodes said last: a later try wipes it out."""
+    fields = ("role", "name", "external_id", "state", "status", "reason", "stuck", "lines")
     return list(ExternalObject.objects.filter(cluster=cluster).order_by("position").values(*fields))
 
 

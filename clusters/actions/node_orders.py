@@ -31,9 +31,8 @@ def order_nodes(
     """Reboot, replace or remove these nodes. Raises Refused: busy, not_changeable, not_offered, no_nodes, too_many,
     nobody_there, controller, last_of_group, jobs_running."""
     cluster = changes.newest(cluster, version)
-    changes.refuse_unless_changeable(cluster)
     _refuse_unless_offered(cluster, order)
-    locks.refuse_while_held(cluster)
+    changes.refuse_unless_possible(cluster, "order")
     chosen = list(Node.objects.filter(cluster=cluster, pk__in=list(nodes)).order_by("group", "seat"))
     _refuse_unless_there(cluster, chosen, order, asked=len(set(nodes)))
     stopped = would_stop(cluster, chosen)

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import checking, foresight, queries, spending, states
-from clusters.actions import changes, node_orders
+from clusters import checking, foresight, possible, queries, spending, states
+from clusters.actions import changes, node_orders, rescues
 from clusters.api.plan_shapes import PlanTold
 from clusters.models import NodeOrder, Operation
 from clusters.preflight import refused
@@ -37,6 +37,9 @@ class OperationShown(Shown):
     approved_at = serializers.DateTimeField(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+    denied_since = serializers.DateTimeField(
+        allow_null=True, help_text="The account does not let us go on since then; it goes on by itself when it does."
+    )
     usual_minutes = serializers.IntegerField(allow_null=True)
     outcome = serializers.CharField()
 
@@ -81,6 +84,33 @@ class SpendingTold(serializers.Serializer):
 class WayOut(Asked):
     why = serializers.CharField(max_length=300, allow_blank=True, default="")
     version = serializers.IntegerField(required=False, min_value=1, max_value=10**9)
+
+
+class RollbackAsked(Asked):
+    why = serializers.CharField(max_length=300)
+    version = serializers.IntegerField(required=False, min_value=1, max_value=10**9)
+
+
+class SkipAsked(RollbackAsked):
+    skip = serializers.ListField(
+        child=serializers.CharField(max_length=255),
+        max_length=rescues.MOST_SKIPPED,
+        default=list,
+        help_text="Resources that the rollback stopped at and that it is to leave as they are.",
+    )
+
+
+class DeedTold(serializers.Serializer):
+    deed = serializers.ChoiceField(choices=list(possible.DEEDS))
+    possible = serializers.BooleanField()
+    code = serializers.CharField(help_text="Of the refusal; empty when it is possible.")
+    why = serializers.CharField(help_text="Why not, and what to do.")
+
+
+class DeedsTold(serializers.Serializer):
+    """Every deed, by what the engine takes now."""
+
+    deeds = DeedTold(many=True)
 
 
 class Deed(Asked):
@@ -246,6 +276,50 @@ def nodes(request: Request, pk: UUID) -> Response:
         reason=sent["why"],
         version=optional_version(request, sent),
         stop_jobs=sent["stop_jobs"],
+    )
+    return shown_operation(made.pk, status=202)
+
+
+@allow(roles.READ)
+@extend_schema(responses=DeedsTold)
+@endpoint("GET")
+def deeds(request: Request, pk: UUID) -> Response:
+    """What may be done to a cluster now, and of what may not: why, and what to do instead. Roles are not looked at."""
+    found = possible.deeds(possible.of(queries.cluster(pk)))
+    rows = [
+        {"deed": deed, "possible": refused is None, "code": refused.code if refused else "",
+         "why": refused.sentence if refused else ""}
+        for deed, refused in found.items()
+    ]  # fmt: skip
+    return Response(DeedsTold({"deeds": rows}).data)
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=SkipAsked, responses={202: OperationDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def continue_rollback(request: Request, pk: UUID) -> Response:
+    """Go on with a rollback that stopped; what is in `skip` counts as put back, and stays as it is."""
+    sent = asked(SkipAsked, request)
+    made = rescues.continue_rollback(
+        cluster=queries.cluster(pk),
+        by=request.actor,
+        why=sent["why"],
+        skip=sent["skip"],
+        version=optional_version(request, sent),
+    )
+    return shown_operation(made.pk, status=202)
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=RollbackAsked, responses={202: OperationDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def roll_back(request: Request, pk: UUID) -> Response:
+    """Put back a creation or an update that stopped half-way."""
+    sent = asked(RollbackAsked, request)
+    made = rescues.roll_back(
+        cluster=queries.cluster(pk), by=request.actor, why=sent["why"], version=optional_version(request, sent)
     )
     return shown_operation(made.pk, status=202)
 

@@ -2,13 +2,18 @@
 
 from typing import Any
 
-from clusters import foresight
+from django.db.models.functions import Now
+
+from clusters import foresight, states
 from clusters.actions import changes, locks
 from clusters.engine import orders, turns
 from clusters.engine.facts import ENGINE, Known
 from clusters.models import Cluster, ExternalObject, NodeOrder, Operation, Revision
+from tenants.history import timeline
 
 LEADS_TO_READY = frozenset({"create", "change", "software"})
+RESCUES = frozenset({"continue", "rollback"})
+ROLLED_BACK = ("ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
 
 
 def close(
@@ -22,7 +27,8 @@ def close(
     if operation.state != "running" or operation.generation > cluster.generation:
         return
     known.operation = operation
-    if outcome is not None and outcome.call.verb == "order":
+    _wait_for_the_owner(cluster, operation, _denied(looked, outcome))
+    if outcome is not None and (outcome.call.verb == "order" or outcome.call.verb in RESCUES):
         _answered(cluster, known, operation, outcome)
         return
     orders.follow(known, looked.seen)
@@ -31,6 +37,8 @@ def close(
             locks.end(operation, cluster, "done", by=ENGINE)
     elif verdict.lost:
         return
+    elif operation.kind in RESCUES:
+        _after_a_rescue(cluster, operation, looked)
     elif operation.kind in orders.ORDERS - LEADS_TO_READY:
         _after_an_order(cluster, operation, progress)
     elif progress.failed:
@@ -50,20 +58,51 @@ def _may_pass(operation: Operation, outcome: Any) -> bool:
     return denied or operation.kind == "create"
 
 
+def _denied(looked: Any, outcome: Any) -> str:
+    """The provider's sentence when the account did not let us in, or not do what was to be done."""
+    errors = [*looked.errors.values(), *([outcome.error] if outcome is not None and outcome.error else [])]
+    return next((error.message for error in errors if error.kind == "denied"), "")
+
+
+def _wait_for_the_owner(cluster: Cluster, operation: Operation, denied: str) -> None:
+    """A closed door is no failure of the change: it is told once, and once that it opened again."""
+    if bool(denied) == (operation.denied_since is not None):
+        return
+    Operation.objects.filter(pk=operation.pk).update(denied_since=Now() if denied else None)
+    told = {"what": operation.kind_word, "name": cluster.name, "account": cluster.account.account_id}
+    if denied:
+        timeline.record(states.OPERATION_WAITS, about=operation, by=ENGINE, why=denied, **told)
+    else:
+        timeline.record(states.OPERATION_GOES_ON, about=operation, by=ENGINE, **told)
+
+
+def _after_a_rescue(cluster: Cluster, operation: Operation, looked: Any) -> None:
+    """It is over when the part came to rest: rolled back, or stopped once more, which is another failed try."""
+    seen = looked.seen.get((operation.body or {}).get("part", "base"))
+    if seen is None or seen.phase in ("busy", "deleting"):
+        return
+    if seen.phase == "ready" or seen.status in ROLLED_BACK:
+        locks.end(operation, cluster, "done", by=ENGINE)
+    elif operation.sent_at is not None:
+        locks.end(operation, cluster, "failed", by=ENGINE, why=seen.reason)
+
+
 def _put_back(looked: Any) -> bool:
     return any(seen.put_back for seen in looked.seen.values())
 
 
 def _answered(cluster: Cluster, known: Known, operation: Operation, outcome: Any) -> None:
-    """What the provider said to an order. Throttled: nothing happened, so it may be sent again; unclear: never."""
+    """What the provider said to an order. Where nothing happened it may be sent again; where that is unclear: never."""
     error = outcome.error
-    if error is not None and error.kind in ("throttled", "expired"):
+    if error is not None and error.kind in ("throttled", "expired", "denied"):
         Operation.objects.filter(pk=operation.pk).update(sent_at=None)
         return
-    if error is not None and error.kind == "unclear" and operation.kind == "software":
+    if error is not None and error.kind == "unclear" and operation.kind in ("software", *RESCUES):
         return  # the next look tells whether it was taken
     if error is not None:
         locks.end(operation, cluster, "failed", by=ENGINE, why=error.message)
+        return
+    if operation.kind in RESCUES:
         return
     orders.answered(cluster, known, outcome.ordered)
     if operation.kind == "remove":

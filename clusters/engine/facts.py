@@ -1,5 +1,6 @@
 """What a step knows before it looks: the cluster, its configuration, its parts, and who acts where."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -9,9 +10,10 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from clusters import architectures
-from clusters.architectures.configuration import Configuration, read_configuration
-from clusters.architectures.parts import PartSpec, Wiring, parts
+from clusters.architectures.configuration import Configuration, Group, read_configuration
+from clusters.architectures.parts import MissingOutput, PartSpec, Wiring, parts
 from clusters.engine import names
+from clusters.findings import Refusals
 from clusters.models import (
     CloudAccount,
     Cluster,
@@ -36,7 +38,7 @@ class Known:
 
     now: datetime  # by the database's clock, which also dated the calls
     cluster: Cluster
-    configuration: Configuration
+    configuration: Configuration | None  # None: what is kept cannot be read any more
     revision: int
     account: Account
     specs: list[PartSpec]
@@ -47,6 +49,11 @@ class Known:
     access: ClusterAccess | None = None
     operation: Operation | None = None  # what is under way
     orders: list[NodeOrder] = field(default_factory=list)  # of it
+    unreadable: str = ""  # why the configuration cannot be read: what is there is known by the ledger alone
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        return tuple(self.configuration.instance_groups) if self.configuration else ()
 
     def part(self, role: str, *, verb: str = "") -> Part:
         """The part as the adapter takes it; with a verb, complete with the request. Raises MissingOutput."""
@@ -55,6 +62,8 @@ class Known:
         # What we made ourselves is known by its id until it is ready; at rest, and before it goes, its tags are asked for.
         held = row.external_id if self.cluster.wanted and self.cluster.state in ("creating", "updating") else ""
         body: dict[str, Any] = {"seen": row.newest_event, "held": held}
+        if row.lines:
+            body["lines_since"] = row.lines[-1]["at"]
         if verb in ("create", "update"):
             body |= spec.body(self.wiring())
         return Part(
@@ -98,10 +107,14 @@ def read(cluster_id: str) -> Known | None:
     if cluster is None:
         return None
     revision = Revision.objects.filter(cluster=cluster).order_by("-number").first()
-    wish = read_configuration(revision.body)
-    specs = parts(architectures.architecture(cluster.architecture, cluster.architecture_version), wish)
     operation = Operation.objects.filter(cluster=cluster, state="running").first()
-    rows = {row.role: row for row in ExternalObject.objects.filter(cluster=cluster)}
+    rows = {row.role: row for row in ExternalObject.objects.filter(cluster=cluster).order_by("position")}
+    wish, unreadable = None, ""
+    try:
+        wish = read_configuration(revision.body)
+        specs = parts(architectures.architecture(cluster.architecture, cluster.architecture_version), wish)
+    except (Refusals, LookupError) as error:
+        unreadable, specs = f"The configuration that is kept cannot be read any more: {error}", _by_the_ledger(rows)
     return Known(
         now=cluster.now,
         cluster=cluster,
@@ -118,7 +131,20 @@ def read(cluster_id: str) -> Known | None:
         access=ClusterAccess.objects.filter(cluster=cluster).first(),
         operation=operation,
         orders=list(NodeOrder.objects.filter(operation=operation).select_related("node")) if operation else [],
+        unreadable=unreadable,
     )
+
+
+def _by_the_ledger(rows: Mapping[str, ExternalObject]) -> list[PartSpec]:
+    """The parts that were asked for, to be looked at and deleted: no request can be made for them any more."""
+
+    def nothing(role: str) -> Callable[[Wiring], dict[str, Any]]:
+        def body(_wiring: Wiring) -> dict[str, Any]:
+            raise MissingOutput(role, "configuration")
+
+        return body
+
+    return [PartSpec(row.kind, role, "cluster", (), nothing(role)) for role, row in rows.items()]
 
 
 def smoke_name(cluster: Cluster) -> str:
@@ -161,6 +187,8 @@ def begin_again(row: ExternalObject, cluster: Cluster) -> None:
         "newest_event": "",
         "body_sha256": "",
         "existed": False,
+        "stuck": [],
+        "lines": [],
     }
     if row.state != "gone":
         move(row, "gone", by=ENGINE, part=row.name, region=row.region)

@@ -1,5 +1,6 @@
 """What of a deleted cluster is still in its account: looked for before the cluster counts as deleted, and kept as rows."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,17 +22,27 @@ from tenants.web.problems import Refused
 
 log = structlog.get_logger(__name__)
 
-FILE_SYSTEM, BUCKET, VPC, INTERFACE = (
+FILE_SYSTEM, BACKUP, BUCKET, VPC, INTERFACE, VOLUME, SNAPSHOT, LOGS = (
     "AWS::FSx::FileSystem",
+    "AWS::FSx::Backup",
     "AWS::S3::Bucket",
     "AWS::EC2::VPC",
     "AWS::EC2::NetworkInterface",
+    "AWS::EC2::Volume",
+    "AWS::EC2::Snapshot",
+    "AWS::Logs::LogGroup",
 )
 FREE = frozenset(
     {VPC, INTERFACE, "AWS::EC2::Subnet", "AWS::EC2::SecurityGroup", "AWS::IAM::Role", "AWS::EC2::RouteTable"}
 )
 ABSENT = frozenset({"ParameterNotFound", "ResourceNotFoundException", "FileSystemNotFound"})
-TOLD = 12
+TOLD, GIB = 12, 1024**3
+SHARED_BUCKET = re.compile(r"parallelcluster-[0-9a-f]{16}-v1-do-not-delete")
+LOG_GROUPS = (
+    "/aws/sagemaker/Clusters/{}/",
+    "/cohort/clusters/{}/",
+    "/aws/parallelcluster/{}-",
+)
 
 
 @dataclass(frozen=True)
@@ -55,8 +66,11 @@ def gather(known: Known) -> list[Found]:
                 found[one.kind, one.external_id] = one
     for one in [
         *_sized(known.account, list(found.values())),
+        *_backups(known, found),
         *_by_network(known.account, found),
+        *_disks(known),
         *_told_of_itself(known),
+        *_of_the_engine(known),
     ]:
         found.setdefault((one.kind, one.external_id), one)
         if one.size_gib is not None:
@@ -108,6 +122,56 @@ def _sized(account: Account, found: list[Found]) -> Iterator[Found]:
         yield Found(one.kind, one.external_id, one.why, one.name, one.reason, size, price)
 
 
+def _backups(known: Known, found: dict[tuple[str, str], Found]) -> Iterator[Found]:
+    """Backups of its file systems: of those that stayed, and those that outlived theirs."""
+    told = {row.outputs.get(name, "") for row in known.rows.values() for name in ("LustreId", "OpenZfsId")}
+    systems = sorted({name for kind, name in found if kind == FILE_SYSTEM} | (told - {""}))
+    if not systems:
+        return
+    where = [{"Name": "file-system-id", "Values": systems}]
+    for each in aws.pages(known.account, "fsx", "DescribeBackups", "Backups", Filters=where):
+        size = -(-int(each.get("SizeInBytes") or 0) // GIB)
+        of = each.get("FileSystem", {}).get("FileSystemId", "")
+        why = f"{each.get('Type', '').lower()} of {of}"
+        yield Found(BACKUP, each["BackupId"], "found", reason=why, size_gib=size or None, price="backup")
+
+
+def _disks(known: Known) -> Iterator[Found]:
+    """Volumes that no instance holds any more, and snapshots, by our tags and by ParallelCluster's."""
+    seen: set[str] = set()
+    for row in known.rows.values():
+        ours = [{"Name": "tag:cohort:resource", "Values": [str(known.cluster.pk)]}]
+        theirs = [{"Name": "tag:parallelcluster:cluster-name", "Values": [row.name]}]
+        for where in (ours, theirs) if row.kind == "parallelcluster" else (ours,):
+            yield from _disks_where(known.account, where, seen)
+
+
+def _disks_where(account: Account, where: list[dict[str, Any]], seen: set[str]) -> Iterator[Found]:
+    free = [{"Name": "status", "Values": ["available", "error"]}]
+    for each in aws.pages(account, "ec2", "DescribeVolumes", "Volumes", Filters=[*where, *free]):
+        if each["VolumeId"] not in seen:
+            seen.add(each["VolumeId"])
+            yield Found(VOLUME, each["VolumeId"], "found", size_gib=each["Size"], price="disk")
+    for each in aws.pages(account, "ec2", "DescribeSnapshots", "Snapshots", OwnerIds=["self"], Filters=where):
+        if each["SnapshotId"] not in seen:
+            seen.add(each["SnapshotId"])
+            told = each.get("Description", "")
+            yield Found(
+                SNAPSHOT, each["SnapshotId"], "found", reason=told, size_gib=each["VolumeSize"], price="snapshot"
+            )
+
+
+def _of_the_engine(known: Known) -> Iterator[Found]:
+    """The bucket that ParallelCluster makes once for all clusters of an account's Region."""
+    if not any(row.kind == "parallelcluster" for row in known.rows.values()):
+        return
+    for each in aws.call(known.account, "s3", "ListBuckets").get("Buckets", []):
+        if SHARED_BUCKET.fullmatch(each["Name"]):
+            yield Found(
+                BUCKET, each["Name"], "shared", reason="ParallelCluster keeps its files of every cluster there."
+            )
+
+
 def _by_network(account: Account, found: dict[tuple[str, str], Found]) -> Iterator[Found]:
     """What else lives in a network that stayed: interfaces of file systems, and what nobody knows of."""
     for kind, vpc in list(found):
@@ -123,14 +187,19 @@ def _by_network(account: Account, found: dict[tuple[str, str], Found]) -> Iterat
 
 def _told_of_itself(known: Known) -> Iterator[Found]:
     """What the cluster's own scripts left to say how it was reached, and its logs."""
+    if "cluster" not in known.rows:
+        return
     account, name = known.account, known.rows["cluster"].name
     if _there(account, "ssm", "GetParameter", Name=slurm_parameter(name)):
         yield Found("AWS::SSM::Parameter", slurm_parameter(name), "found")
     if _there(account, "secretsmanager", "DescribeSecret", SecretId=slurm_secret(name)):
         yield Found("AWS::SecretsManager::Secret", slurm_secret(name), "found")
-    for prefix in (f"/aws/sagemaker/Clusters/{name}/", f"/cohort/clusters/{name}/"):
-        for each in aws.call(account, "logs", "DescribeLogGroups", logGroupNamePrefix=prefix).get("logGroups", []):
-            yield Found("AWS::Logs::LogGroup", each["logGroupName"], "found")
+    eks = known.rows["eks"].outputs.get("ClusterName", "") if "eks" in known.rows else ""
+    prefixes = [template.format(name) for template in LOG_GROUPS] + ([f"/aws/eks/{eks}/"] if eks else [])
+    for prefix in prefixes:
+        for each in aws.pages(account, "logs", "DescribeLogGroups", "logGroups", logGroupNamePrefix=prefix):
+            size = -(-int(each.get("storedBytes") or 0) // GIB)
+            yield Found(LOGS, each["logGroupName"], "found", size_gib=size, price="logs")
 
 
 def _there(account: Account, service: str, operation: str, **names: Any) -> bool:

@@ -7,7 +7,8 @@ from typing import Literal
 from clusters.providers import ErrorKind, Phase
 from clusters.states import FLEET, FLEET_MOVING
 
-Verb = Literal["create", "update", "delete", "start", "stop", "order", "cancel"]  # start and stop: of the compute fleet
+# start and stop: of the compute fleet; continue and rollback: of a stack that stopped on its way
+Verb = Literal["create", "update", "delete", "start", "stop", "order", "cancel", "continue", "rollback"]
 Answer = Literal["yes", "no", "unknown"]
 
 SOON, BUSY, WATCH = 5.0, 15.0, 600.0  # seconds until the next look: after a call, while it works, when settled
@@ -36,6 +37,8 @@ class PartNow:
     put_back: bool = False  # its last update was refused and undone
     deletes: int = 0  # how often it was asked to go in this generation
     stoppable: bool = False  # it is being updated in a way that can be stopped
+    status: str = ""  # the engine's own word
+    takes: frozenset[str] | None = None  # the calls that it takes in this status; None: nobody here knows
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class Wish:
     order: str = ""  # what nodes were told to do and have not done yet, in a sentence
     order_unsent: bool = False
     stop: bool = False  # somebody wants the change that is under way to be stopped
+    rescue: tuple[str, Verb] | None = None  # a part that is to be taken out of a state it stopped in, and how
+    rescue_unsent: bool = False
+    unreadable: str = ""  # why nothing can be asked for by its configuration any more
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,8 @@ def plan(wish: Wish, parts: Sequence[PartNow]) -> Plan:
     blind = next((part for part in parts if part.error is not None), None)
     if blind is not None:
         found = _lost(wish, blind)
+    elif wish.wanted and wish.unreadable:
+        found = Plan(wish.state, WATCH, why=wish.unreadable, needs_person=wish.unreadable)
     elif wish.wanted:
         found = _towards_ready(wish, parts)
     else:
@@ -185,6 +193,8 @@ def _make(wish: Wish, part: PartNow, now: dict[str, str], moving: str) -> Plan |
         foreign = "Something of this name exists that does not carry our tags; it is left alone."
         state = wish.state if wish.proven else "failed"
         return Plan(state, WATCH, why=foreign, parts={**here, part.role: "foreign"}, needs_person=foreign)
+    if part.phase == "failed" and wish.rescue and wish.rescue[0] == part.role:
+        return _rescue(wish, wish.rescue[1], part, {**here, part.role: "failed"}, moving)
     if part.phase == "failed":
         return _mend(wish, part, here, moving, new_try)
     if part.phase in ("busy", "deleting"):
@@ -203,9 +213,24 @@ def _mend(wish: Wish, part: PartNow, here: dict[str, str], moving: str, new_try:
     here = {**here, part.role: "failed"}
     if new_try and not part.existed:
         return Plan(moving, SOON, Call(part.role, "delete"), why=why, parts=here)
-    if new_try and part.behind:
+    if new_try and part.behind and _may(part, "update"):
         return Plan(moving, SOON, Call(part.role, "update"), why=why, parts=here)
+    if new_try and part.behind:
+        why = f"{part.status} takes no update. {why}"
     return Plan(_broken(wish), WATCH, why=why, parts=here, needs_person=why if part.existed else "")
+
+
+def _may(part: PartNow, call: str) -> bool:
+    """Whether it takes this call now; where nobody here knows, the provider decides."""
+    return part.takes is None or call in part.takes
+
+
+def _rescue(wish: Wish, verb: Verb, part: PartNow, here: dict[str, str], moving: str) -> Plan:
+    """Out of a state that it stopped in: asked once, and what came of it is the operation's answer."""
+    why = part.reason or "The provider says that it failed."
+    if wish.rescue_unsent:
+        return Plan(moving, SOON, Call(part.role, verb), why=why, parts=here)
+    return Plan(_broken(wish), BUSY, why=why, parts=here)
 
 
 def _broken(wish: Wish) -> str:
@@ -247,6 +272,9 @@ def _remove(wish: Wish, part: PartNow, now: dict[str, str]) -> Plan | None:
         return None
     if part.phase == "deleting":
         return Plan("deleting", BUSY, parts={**now, part.role: "deleting"})
+    if part.phase == "busy" and not _may(part, "delete"):
+        why = f"It is {part.status}, and can be deleted when that is over."
+        return Plan("deleting", BUSY, why=why, parts=now)
     asked = part.last_call == "delete" and part.applied >= wish.generation
     if part.phase == "failed" and asked:
         why = part.reason or "The provider could not delete it."

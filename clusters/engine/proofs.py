@@ -60,7 +60,13 @@ def gather(known: Known, seen: Mapping[str, Seen], *, waits: bool = False) -> Ev
     cluster = known.cluster
     # What is about to be stopped still runs at the first look: a smoke job would wait for it until it is started again.
     waits = waits or cluster.fleet_wanted == "stopped"
-    if not cluster.wanted or cluster.proven >= cluster.generation or waits or not _complete(known, seen):
+    if (
+        known.configuration is None
+        or not cluster.wanted
+        or cluster.proven >= cluster.generation
+        or waits
+        or not _complete(known, seen)
+    ):
         return Evidence(open=cluster.proven < cluster.generation)
     shown = {proof.kind: Result(proof.kind, proof.passed, proof.evidence) for proof in known.proofs}
     endpoint, systems, smoke = None, None, False

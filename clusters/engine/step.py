@@ -8,11 +8,12 @@ import structlog
 from django.conf import settings
 from django.db.models.functions import Now
 
+from clusters import allowed
 from clusters.architectures.parts import MissingOutput
 from clusters.engine import closing, facts, leftovers, names, orders, proofs, seats, turns, writing
-from clusters.engine.plan import Call, PartNow, Plan, Wish, plan
+from clusters.engine.plan import Call, PartNow, Plan, Verb, Wish, plan
 from clusters.models import Cluster, ExternalObject, Operation
-from clusters.providers import SLOW, HasFleet, Ordered, Part, ProviderError, Seen, adapter
+from clusters.providers import SLOW, HasFleet, Ordered, Part, ProviderError, Rescue, Seen, adapter
 from clusters.providers.programs import Ran
 from tenants import metrics
 from tenants.wall.acting import acting_for
@@ -25,6 +26,7 @@ CAPACITY = ("capacity", "limit", "insufficient", "quota")
 PATIENCE = timedelta(hours=1)  # how long a cluster waits for capacity before it is called failed
 CAPACITY_AGAIN = 120.0
 STILL_THERE = timedelta(seconds=60)  # for so long a complete part is taken as seen while a later one is being made
+DENIED_AGAIN = 60.0
 # What a program that could not begin, or did nothing before it fell over, means: seconds until the next try.
 PROGRAM_AGAIN = {
     "ProgramBusy": 3.0,
@@ -140,7 +142,9 @@ def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
         fleet=seen.fleet if seen else "",
         put_back=bool(seen and seen.put_back),
         deletes=row.deletes,
-        stoppable=bool(seen and row.kind == "stack" and seen.status == "UPDATE_IN_PROGRESS"),
+        stoppable=bool(seen and row.kind == "stack" and allowed.takes(row.kind, seen.status, "cancel")),
+        status=seen.status if seen else "",
+        takes=allowed.calls(row.kind, seen.status) if seen else None,
     )
 
 
@@ -176,14 +180,24 @@ def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence, order: 
         order=order.sentence,
         order_unsent=order.unsent,
         stop=bool(operation and operation.cancel_wished_at),
+        rescue=_rescue(operation),
+        rescue_unsent=operation is not None and operation.sent_at is None,
+        unreadable=known.unreadable,
     )
+
+
+def _rescue(operation: Operation | None) -> tuple[str, Verb] | None:
+    """The part that an operation is to take out of the state it stopped in, and how."""
+    if operation is None or operation.kind not in closing.RESCUES:
+        return None
+    return (operation.body or {}).get("part", "base"), cast(Verb, operation.kind)
 
 
 def _nodes_wanted(known: facts.Known) -> int:
     """How many are to run: with the compute fleet stopped, those of the other groups."""
     if known.cluster.fleet_wanted == "running":
         return known.cluster.nodes_wanted
-    return sum(group.count for group in known.configuration.instance_groups if group.role != "compute")
+    return sum(group.count for group in known.groups if group.role != "compute")
 
 
 @dataclass(frozen=True)
@@ -207,7 +221,7 @@ def _carry_out(held: due.Held, known: facts.Known, looked: Looked, call: Call) -
         if call.verb == "create" and (row.last_call == "delete" or row.state == "gone"):
             facts.begin_again(row, known.cluster)
         known.rows[call.role] = row
-    if call.verb in ("order", "cancel"):
+    if call.verb in writing.TOLD:
         return _tell(held, known, row, call)
     try:
         part = known.part(call.role, verb=call.verb)
@@ -263,7 +277,7 @@ def _with_what_goes(known: facts.Known, looked: Looked, part: Part) -> Part:
     """An update leaves alone what it does not name, so what is to go has to be named; ParallelCluster wants leave to take nodes away."""
     body = dict(part.body)
     if part.kind == "hyperpod":
-        wished = {group.name for group in known.configuration.instance_groups}
+        wished = {group.name for group in known.groups}
         there = looked.seen["cluster"].body.get("groups", {})
         body["surplus"] = sorted(set(there) - wished)
     elif part.kind == "parallelcluster" and known.operation is not None and known.operation.removes_nodes:
@@ -279,7 +293,7 @@ def _tell(held: due.Held, known: facts.Known, row: ExternalObject, call: Call) -
     operation = known.operation
     assert operation is not None
     with acting_for(held.tenant_id, staff=True):
-        if call.verb == "order":
+        if call.verb != "cancel":
             Operation.objects.filter(pk=operation.pk, sent_at=None).update(sent_at=Now())
             operation.refresh_from_db(fields=["sent_at"])
         if not due.renew(held):
@@ -290,6 +304,9 @@ def _tell(held: due.Held, known: facts.Known, row: ExternalObject, call: Call) -
     try:
         if call.verb == "cancel":
             provider.cancel(known.account, part)
+            return Outcome(call, before)
+        if call.verb in closing.RESCUES:
+            provider.rescue(known.account, part, cast(Rescue, call.verb), (operation.body or {}).get("skip", ()))
             return Outcome(call, before)
         told = provider.order(known.account, part, operation.kind, orders.targets(known))
         return Outcome(call, before, ordered=told)
@@ -355,7 +372,7 @@ def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_o
         return Verdict(todo.state, 600, outcome.missing, needs_person=outcome.missing)
     if outcome.error is None:
         return base
-    if todo.call is not None and todo.call.verb in ("order", "cancel"):
+    if todo.call is not None and todo.call.verb in writing.TOLD:
         # What nodes were told changes nothing that is wished; the operation says what became of it.
         return replace(base, throttled=outcome.error.kind == "throttled")
     kind, message = outcome.error.kind, outcome.error.message
@@ -367,7 +384,7 @@ def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_o
     if kind in ("unclear", "expired"):
         return Verdict(todo.state, 5, message)
     if kind == "denied":
-        return Verdict(was if was != "approved" else todo.state, 300, message, needs_person=message)
+        return Verdict(was if was != "approved" else todo.state, DENIED_AGAIN, message, needs_person=message)
     short = any(word in f"{outcome.error.code} {message}".lower() for word in CAPACITY)
     if not known.cluster.proven and todo.state == "creating":
         if short and not patience_over:

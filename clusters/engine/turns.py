@@ -7,7 +7,6 @@ import structlog
 from django.conf import settings
 from django.db import OperationalError, close_old_connections
 
-from clusters import architectures
 from clusters.models import Cluster
 from clusters.providers import SLOW, Keep
 from tenants.work import due
@@ -22,8 +21,7 @@ MARGIN = 15.0
 
 def kind_of(cluster: Cluster) -> str:
     """One kind for a cluster's whole life, so that never two hold it at once."""
-    made_of = architectures.architecture(cluster.architecture)
-    return SLOW_TURN if SLOW & {part.kind for part in made_of.parts} else QUICK_TURN
+    return SLOW_TURN if cluster.orchestrator in SLOW else QUICK_TURN
 
 
 def wish(cluster: Cluster, *, after: timedelta = timedelta(0)) -> None:

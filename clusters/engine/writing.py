@@ -10,6 +10,7 @@ from django.utils import timezone
 from clusters import facts as catalogue
 from clusters import states
 from clusters.accounts import answered
+from clusters.architectures.parts import MissingOutput
 from clusters.engine import evidence
 from clusters.engine.facts import ENGINE, Known
 from clusters.engine.seats import Seat, Seated, seated
@@ -26,6 +27,8 @@ from tenants.history.moves import move, move_together
 
 TOLD_ONE_BY_ONE = ("impaired", "replacing")
 ASKED = {"create": "creating", "update": "updating", "delete": "deleting"}  # what a part is after a call
+TOLD = frozenset({"order", "cancel", "continue", "rollback"})  # what the operation answers for, not the part
+LINES_KEPT = 60
 FEW = 3  # so many nodes changing alike are told one by one
 
 
@@ -58,14 +61,32 @@ def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
         if (
             not seen.put_back
             and row.applied < known.cluster.generation
-            and (not row.body_sha256 or row.body_sha256 == known.wished_digest(row.role))
+            and (digest := _digest(known, row.role))
+            and row.body_sha256 in ("", digest)
         ):
-            columns |= {"applied": known.cluster.generation, "body_sha256": known.wished_digest(row.role)}
+            columns |= {"applied": known.cluster.generation, "body_sha256": digest}
     if seen.events:
         columns["newest_event"] = seen.events[-1].key
         _events(row, seen.events)
+    columns["stuck"] = [dict(each) for each in seen.stuck]
+    if seen.lines:
+        columns["lines"] = newest_lines(row.lines, seen.lines)
     ExternalObject.objects.filter(pk=row.pk).update(**columns)
     row.refresh_from_db()
+
+
+def newest_lines(kept: list[dict[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What the set-up of the nodes said last, each line once: lines of one millisecond come by twice. Pure."""
+    found = {(each["at"], each["node"], each["text"]): dict(each) for each in [*kept, *told]}
+    return sorted(found.values(), key=lambda each: each["at"])[-LINES_KEPT:]
+
+
+def _digest(known: Known, role: str) -> str:
+    """Of the request it ought to have; empty where none can be made."""
+    try:
+        return known.wished_digest(role)
+    except MissingOutput:
+        return ""
 
 
 def _events(row: ExternalObject, events: tuple[PartEvent, ...]) -> None:
@@ -93,7 +114,7 @@ def _advance(row: ExternalObject, to: str, seen: Seen | None) -> None:
 
 def _answered(known: Known, row: ExternalObject, outcome: Any) -> None:
     verb, error = outcome.call.verb, outcome.error
-    if verb in ("order", "cancel"):
+    if verb in TOLD:
         return
     evidence.keep(row, outcome)
     if error is not None:
@@ -130,7 +151,7 @@ def nodes(cluster: Cluster, known: Known, seen: Mapping[str, Seen], *, ending: b
     if gone and known.rows["cluster"].state != "gone":
         return
     rows = {(node.group, node.seat): node for node in Node.objects.filter(cluster=cluster)}
-    wanted = {group.name: group.count for group in known.configuration.instance_groups}
+    wanted = {group.name: group.count for group in known.groups}
     if not gone and not ending:
         rows |= _make_seats(cluster, known, set(rows))
     before = [Seat(node.group, node.seat, node.instance_id, node.state) for node in rows.values()]
@@ -151,14 +172,14 @@ def _resting(cluster: Cluster, known: Known) -> frozenset[str]:
     """The groups whose instances were stopped because somebody wished it."""
     if cluster.fleet_wanted == "running":
         return frozenset()
-    return frozenset(group.name for group in known.configuration.instance_groups if group.role == "compute")
+    return frozenset(group.name for group in known.groups if group.role == "compute")
 
 
 def _make_seats(cluster: Cluster, known: Known, there: set[tuple[str, int]]) -> dict[tuple[str, int], Node]:
     """The seats that the configuration has and we do not."""
     made = [
         _seat(cluster, known, group.name, number)
-        for group in known.configuration.instance_groups
+        for group in known.groups
         for number in range(1, group.count + 1)
         if (group.name, number) not in there
     ]
@@ -173,7 +194,7 @@ def _make_seat(cluster: Cluster, known: Known, group: str, number: int) -> Node:
 
 
 def _seat(cluster: Cluster, known: Known, group_name: str, number: int) -> Node:
-    group = next((group for group in known.configuration.instance_groups if group.name == group_name), None)
+    group = next((group for group in known.groups if group.name == group_name), None)
     kind = group.instance_type if group else ""
     known_type = catalogue.load().instance(kind) if kind else None
     return Node(
@@ -258,7 +279,7 @@ def spans(seats: Iterable[tuple[str, int]]) -> list[str]:
 def storage(cluster: Cluster, known: Known, seen: Mapping[str, Seen]) -> None:
     """File systems that the base stack made, by what it gave."""
     base = seen.get("base")
-    if base is None or base.phase != "ready":
+    if base is None or base.phase != "ready" or known.configuration is None:
         return
     wished = known.configuration.storage
     for kind, mount, output, size, rate in (

@@ -39,6 +39,8 @@ class ExternalObject(TenantOwned):
     )  # the engine's newest event that is already in the history
     body_sha256 = models.CharField(max_length=64, blank=True)  # of the request that was accepted last
     existed = models.BooleanField(default=False)  # was seen complete once: never deleted to be made anew
+    stuck = models.JSONField(default=list)  # what its rollback stopped at: [{resource, type, reason}]
+    lines = models.JSONField(default=list)  # the newest of what its nodes' set-up says: [{at, node, text}]
     refused_since = models.DateTimeField(null=True)  # the provider has been short of capacity or quota since then
 
     class Meta(TenantOwned.Meta):

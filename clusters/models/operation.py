@@ -20,6 +20,8 @@ class Operation(TenantOwned):
         REPLACE = "replace", _("replacement of nodes")
         REMOVE = "remove", _("removal of nodes")
         DELETE = "delete", _("deletion")
+        CONTINUE = "continue", _("end of a rollback that stopped")
+        ROLLBACK = "rollback", _("rollback of what stopped")
 
     class Second(models.TextChoices):
         NOBODY = "", _("nobody else")
@@ -48,6 +50,7 @@ class Operation(TenantOwned):
     sent_at = models.DateTimeField(null=True)  # an order to nodes: when it was sent, never twice
     ended_at = models.DateTimeField(null=True)
     cancel_wished_at = models.DateTimeField(null=True)
+    denied_since = models.DateTimeField(null=True)  # the account does not let us go on since then
     usual_minutes = models.PositiveIntegerField(null=True)  # how long such a thing usually takes
     outcome = models.TextField(blank=True)
     evidence = models.JSONField(
@@ -110,6 +113,7 @@ class Leftover(TenantOwned):
         KEPT = "kept", _("kept on purpose")
         STUCK = "stuck", _("could not be deleted")
         FOUND = "found", _("found by its tags or its network")
+        SHARED = "shared", _("shared with other clusters")
 
     SUBJECT = "leftover"
 

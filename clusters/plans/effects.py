@@ -65,6 +65,11 @@ SENTENCES: Mapping[str, str] = {
     "storage_by_the_way": gettext_noop(
         "FSx rearranges the data of %(name)s while it is used; it takes one such change in six hours."
     ),
+    "part_removed": gettext_noop("%(name)s, with everything in it that its template does not keep on purpose"),
+    "configuration_lost": gettext_noop(
+        "The configuration of this cluster cannot be read any more (%(why)s). What is listed is what was asked for and "
+        "seen since; what it leaves is looked for when it is gone."
+    ),
     # HyperPod and ParallelCluster: groups
     "group_created": gettext_noop("Group %(group)s: %(count)s × %(type)s"),
     "nodes_added": gettext_noop("Group %(group)s: %(count)s more nodes, then %(now)s. The others stay as they are."),

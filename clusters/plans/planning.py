@@ -13,7 +13,7 @@ from clusters.facts import table
 from clusters.plans import hyperpod, parallelcluster, stacks
 from clusters.plans.changes import Change, changes
 from clusters.plans.effects import KINDS, Effect
-from clusters.plans.prices import Cost, Prices, cost
+from clusters.plans.prices import Cost, Prices, cost, storage_line
 from clusters.plans.templates import outputs_of
 
 SLOWER = 1.5  # so many times the usual time is slower than usual
@@ -211,6 +211,30 @@ def deletion_plan(old: Configuration, place: Place, observed: Observed, prices: 
     return _finished(
         "delete", found, observed, minutes, prices, before=cost(old, templates(made), prices), after=_kept(old, prices)
     )
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What is known of a cluster without its configuration: what was asked for, and what was seen of it."""
+
+    region: str
+    parts: tuple[tuple[str, str], ...]  # role and name, in the order in which they go
+    groups: tuple[tuple[str, int], ...]
+    file_systems: tuple[tuple[str, str, int | None, int], ...]  # id, kind, throughput, GiB
+    why: str = ""
+
+
+def ledger_deletion_plan(ledger: Ledger, observed: Observed, prices: Prices, minutes: Minutes) -> ChangePlan:
+    """What goes, where no request of the configuration can be made any more to compare with."""
+    found = [Effect("unknown", "configuration_lost", "cluster", values={"why": ledger.why})]
+    found += [Effect("removed", "part_removed", role, values={"name": name}) for role, name in ledger.parts]
+    found += [_group_goes("cluster", group, count) for group, count in ledger.groups]
+    found += [
+        Effect("kept", "resource_kept", "base", values={"name": name, "type": stacks.FILE_SYSTEM}, holds_data=True)
+        for name, *_ in ledger.file_systems
+    ]
+    lines = [storage_line(kind, rate, size, ledger.region, prices) for _, kind, rate, size in ledger.file_systems]
+    return _finished("delete", found, observed, minutes, prices, before=None, after=Cost(tuple(lines)))
 
 
 def _group_goes(role: str, group: str, count: int) -> Effect:

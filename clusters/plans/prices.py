@@ -164,5 +164,11 @@ def _storage(wish: Configuration, known: Prices) -> list[Line]:
     return lines
 
 
+def storage_line(kind: str, rate: int | None, size: int, region: str, known: Prices) -> Line:
+    """One file system by its size; the throughput of OpenZFS, which costs apart, is not known here."""
+    what = f"lustre-{rate}" if kind == "lustre" else kind
+    return Line(what, size, "GiB", _hourly(known.gib_month(what, region)))
+
+
 def _hourly(monthly: Decimal | None) -> Decimal | None:
     return None if monthly is None else monthly / HOURS_A_MONTH

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 Phase = Literal["absent", "busy", "ready", "failed", "deleting"]
 FleetVerb = Literal["start", "stop"]
+Rescue = Literal["continue", "rollback"]
 ErrorKind = Literal["throttled", "unclear", "expired", "denied", "refused"]
 
 
@@ -73,6 +74,8 @@ class Seen:
     outputs: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeSeen, ...] = ()
     events: tuple[PartEvent, ...] = ()
+    stuck: tuple[Mapping[str, str], ...] = ()  # what its rollback stopped at: resource, type, reason
+    lines: tuple[Mapping[str, Any], ...] = ()  # what its nodes' set-up says: at (milliseconds), node, text
     body: Mapping[str, Any] = field(default_factory=dict)  # what can be compared with the wish, e.g. counts per group
 
 
@@ -107,6 +110,8 @@ class Provider(Protocol):
     def update(self, account: Account, part: Part) -> None: ...
     def delete(self, account: Account, part: Part) -> None: ...
     def cancel(self, account: Account, part: Part) -> None: ...  # stop the update that is under way, and put it back
+    # Out of a state that it stopped in: go on with a rollback, without what is skipped, or begin one.
+    def rescue(self, account: Account, part: Part, how: Rescue, skip: Sequence[str]) -> None: ...
     def order(
         self, account: Account, part: Part, order: Order, targets: Sequence[str]
     ) -> Ordered: ...  # instances, or groups for software

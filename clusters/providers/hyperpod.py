@@ -19,6 +19,7 @@ from clusters.providers import (
     PartEvent,
     Phase,
     ProviderError,
+    Rescue,
     Seen,
     aws,
     request_check,
@@ -35,6 +36,8 @@ PHASES: Mapping[str, Phase] = {
     "Deleting": "deleting",
 }
 EVENTS = 200
+STREAMS = "LifecycleConfig/"  # then the group and the instance
+LINES, LONGEST_LINE = 1_000, 300
 CALLS: Mapping[str, str] = {
     "reboot": "BatchRebootClusterNodes",
     "replace": "BatchReplaceClusterNodes",
@@ -62,8 +65,9 @@ class HyperPod:
             raise
         groups = {group["InstanceGroupName"]: _group(group) for group in cluster.get("InstanceGroups", [])}
         continuous = cluster.get("NodeProvisioningMode") == "Continuous"
+        phase = _phase(cluster["ClusterStatus"], groups, continuous)
         return Seen(
-            phase=_phase(cluster["ClusterStatus"], groups, continuous),
+            phase=phase,
             status=cluster["ClusterStatus"],
             reason=cluster.get("FailureMessage", ""),
             external_id=cluster["ClusterArn"],
@@ -71,6 +75,7 @@ class HyperPod:
             outputs={"ClusterArn": cluster["ClusterArn"]},
             nodes=seats,
             events=self._events(account, part) if continuous else (),
+            lines=self._lines(account, part, cluster["ClusterArn"]) if phase in ("busy", "failed") else (),
             body={"groups": groups, "node_recovery": cluster.get("NodeRecovery", "")},
         )
 
@@ -111,6 +116,9 @@ class HyperPod:
     def cancel(self, account: Account, part: Part) -> None:
         raise ProviderError("refused", "HyperPod has no call that stops an update.", code="NotOffered")
 
+    def rescue(self, account: Account, part: Part, how: Rescue, skip: Sequence[str]) -> None:
+        raise ProviderError("refused", "HyperPod rolls back by itself, or not at all.", code="NotOffered")
+
     def order(self, account: Account, part: Part, order: Order, targets: Sequence[str]) -> Ordered:
         """Some of the nodes may be taken while others are refused; what is not named in the answer was not taken."""
         if order == "software":
@@ -137,6 +145,26 @@ class HyperPod:
         except ProviderError as error:
             raise _later_if_busy(error) from error
         return Ordered(tuple(groups))
+
+    def _lines(self, account: Account, part: Part, arn: str) -> tuple[dict[str, Any], ...]:
+        """What the lifecycle scripts said since the newest line that is known; no look fails for want of them."""
+        wish = {
+            "logGroupName": f"/aws/sagemaker/Clusters/{part.name}/{arn.rsplit('/', 1)[-1]}",
+            "logStreamNamePrefix": STREAMS,
+            "startTime": int(part.body.get("lines_since", 0)),
+        }
+        try:
+            found = list(islice(aws.pages(account, "logs", "FilterLogEvents", "events", **wish), LINES))
+        except ProviderError:
+            return ()
+        return tuple(
+            {
+                "at": each["timestamp"],
+                "node": each["logStreamName"].removeprefix(STREAMS),
+                "text": each["message"].rstrip()[:LONGEST_LINE],
+            }
+            for each in found
+        )
 
     def _events(self, account: Account, part: Part) -> tuple[PartEvent, ...]:
         """Oldest first; only clusters with continuous provisioning report any."""

@@ -22,6 +22,7 @@ from clusters.providers import (
     Ordered,
     Part,
     ProviderError,
+    Rescue,
     Seen,
     aws,
     for_ever,
@@ -112,6 +113,9 @@ class ParallelCluster:
 
     def cancel(self, account: Account, part: Part) -> None:
         Stacks().cancel(account, part)
+
+    def rescue(self, account: Account, part: Part, how: Rescue, skip: Sequence[str]) -> None:
+        Stacks().rescue(account, part, how, skip)
 
     def order(self, account: Account, part: Part, order: Order, targets: Sequence[str]) -> Ordered:
         """An instance that is gone is replaced by the daemon on the head node; there is no call for anything else."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from clusters.providers import Account, Order, Ordered, Part, PartEvent, Phase, ProviderError, Seen, aws
+from clusters.providers import Account, Order, Ordered, Part, PartEvent, Phase, ProviderError, Rescue, Seen, aws
 
 # Every status that CloudFormation has. `failed` means that the stack will not move again by itself.
 PHASES: Mapping[str, Phase] = {
@@ -36,7 +36,7 @@ PHASES: Mapping[str, Phase] = {
     "IMPORT_ROLLBACK_COMPLETE": "ready",
     "IMPORT_ROLLBACK_FAILED": "failed",
 }
-PUT_BACK = "UPDATE_ROLLBACK_COMPLETE"
+PUT_BACK, STOPPED = "UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_FAILED"
 LONGEST_ATTEMPT = 1_000
 EVENTS = 200  # a stack of ours has some 70; older ones were recorded by earlier looks
 CONSEQUENCES = ("cancelled", "the following resource(s) failed")
@@ -67,6 +67,7 @@ class Stacks:
             ours=_carries(stack.get("Tags", []), part.tags),
             outputs={output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])},
             events=tuple(_event(event) for event in reversed(events)),
+            stuck=self._stopped_at(account, part) if status == STOPPED else (),
             body={
                 "Parameters": {
                     each["ParameterKey"]: each.get("ParameterValue", "") for each in stack.get("Parameters", [])
@@ -119,6 +120,35 @@ class Stacks:
             account, "cloudformation", "ListStackResources", "StackResourceSummaries", StackName=part.name
         )
         return [each["LogicalResourceId"] for each in resources if each["ResourceStatus"] == "DELETE_FAILED"]
+
+    def _stopped_at(self, account: Account, part: Part) -> tuple[dict[str, str], ...]:
+        resources = aws.pages(
+            account, "cloudformation", "ListStackResources", "StackResourceSummaries", StackName=part.name
+        )
+        return tuple(
+            {
+                "resource": each["LogicalResourceId"],
+                "type": each["ResourceType"],
+                "reason": each.get("ResourceStatusReason", ""),
+            }
+            for each in resources
+            if each["ResourceStatus"] == "UPDATE_FAILED"
+        )
+
+    def rescue(self, account: Account, part: Part, how: Rescue, skip: Sequence[str]) -> None:
+        """What is skipped counts as rolled back and stays as it is."""
+        if how == "rollback":
+            aws.call(account, "cloudformation", "RollbackStack", StackName=part.name, ClientRequestToken=part.token)
+            return
+        more = {"ResourcesToSkip": list(skip)} if skip else {}
+        aws.call(
+            account,
+            "cloudformation",
+            "ContinueUpdateRollback",
+            StackName=part.name,
+            ClientRequestToken=part.token,
+            **more,
+        )
 
     def cancel(self, account: Account, part: Part) -> None:
         try:

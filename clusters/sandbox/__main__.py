@@ -35,6 +35,7 @@ def main() -> int:
         cloudformation,
         eks,
         fsx,
+        fsx_backups,
         hyperpod,
         instances,
         logs,

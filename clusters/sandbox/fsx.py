@@ -28,7 +28,7 @@ def create_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
             if system["wish"] != wish:
                 message = "The client request token was used before with other parameters."
                 raise AwsError("IncompatibleParameterError", message)
-            return {"FileSystem": _shown(cloud, call, system)}
+            return {"FileSystem": shown(cloud, call, system)}
     kind = wish["FileSystemType"]
     if kind == "LUSTRE":
         _check_lustre(wish)
@@ -56,23 +56,23 @@ def create_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
     }
     cloud.store.change(call.shelf()).setdefault("systems", {})[identity] = system
     call.effective = True
-    return {"FileSystem": _shown(cloud, call, system)}
+    return {"FileSystem": shown(cloud, call, system)}
 
 
 @operation("fsx", "DescribeFileSystems")
 def describe_file_systems(cloud: Cloud, call: Call) -> dict[str, Any]:
-    systems = _present(cloud, call)
+    systems = present(cloud, call)
     wanted = call.parameters.get("FileSystemIds")
     if wanted:
-        systems = {identity: _system(cloud, call, identity) for identity in wanted}
-    items, more = page([_shown(cloud, call, system) for system in systems.values()], call.parameters)
+        systems = {identity: system_of(cloud, call, identity) for identity in wanted}
+    items, more = page([shown(cloud, call, system) for system in systems.values()], call.parameters)
     return {"FileSystems": items, **more}
 
 
 @operation("fsx", "DescribeVolumes")
 def describe_volumes(cloud: Cloud, call: Call) -> dict[str, Any]:
     """The root volumes of OpenZFS file systems."""
-    known = {system["volume"]: system for system in _present(cloud, call).values() if system.get("volume")}
+    known = {system["volume"]: system for system in present(cloud, call).values() if system.get("volume")}
     wanted = call.parameters.get("VolumeIds") or sorted(known)
     unknown = [identity for identity in wanted if identity not in known]
     if unknown:
@@ -84,7 +84,7 @@ def describe_volumes(cloud: Cloud, call: Call) -> dict[str, Any]:
 @operation("fsx", "UpdateFileSystem")
 def update_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
     """Without interruption: throughput and settings; more storage, never less."""
-    system, asked = _system(cloud, call, call.parameters["FileSystemId"]), call.parameters
+    system, asked = system_of(cloud, call, call.parameters["FileSystemId"]), call.parameters
     kind = "LustreConfiguration" if system["wish"]["FileSystemType"] == "LUSTRE" else "OpenZFSConfiguration"
     if lifecycle(call.now, system) != "AVAILABLE":
         raise _bad(f"File system {system['id']} is not available yet.")
@@ -97,12 +97,12 @@ def update_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
     cloud.store.change(call.shelf())
     system["wish"] = wish
     call.effective = True
-    return {"FileSystem": _shown(cloud, call, system)}
+    return {"FileSystem": shown(cloud, call, system)}
 
 
 @operation("fsx", "DeleteFileSystem")
 def delete_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
-    system = _system(cloud, call, call.parameters["FileSystemId"])
+    system = system_of(cloud, call, call.parameters["FileSystemId"])
     if system["deleting"] is None:
         cloud.store.change(call.shelf())
         system["deleting"] = call.now
@@ -116,7 +116,7 @@ def delete_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
 
 @operation("fsx", "TagResource")
 def tag_resource(cloud: Cloud, call: Call) -> dict[str, Any]:
-    system = _system(cloud, call, call.parameters["ResourceARN"].rsplit("/", 1)[-1])
+    system = system_of(cloud, call, call.parameters["ResourceARN"].rsplit("/", 1)[-1])
     cloud.store.change(call.shelf())
     given = {tag["Key"]: tag for tag in system["tags"]} | {tag["Key"]: tag for tag in call.parameters["Tags"]}
     system["tags"] = list(given.values())
@@ -125,13 +125,13 @@ def tag_resource(cloud: Cloud, call: Call) -> dict[str, Any]:
 
 @operation("fsx", "ListTagsForResource")
 def list_tags(cloud: Cloud, call: Call) -> dict[str, Any]:
-    return {"Tags": _system(cloud, call, call.parameters["ResourceARN"].rsplit("/", 1)[-1])["tags"]}
+    return {"Tags": system_of(cloud, call, call.parameters["ResourceARN"].rsplit("/", 1)[-1])["tags"]}
 
 
 @operation("fsx", "CreateDataRepositoryAssociation")
 def create_link(cloud: Cloud, call: Call) -> dict[str, Any]:
     wish = call.parameters
-    system = _system(cloud, call, wish["FileSystemId"])
+    system = system_of(cloud, call, wish["FileSystemId"])
     if system["wish"]["FileSystemType"] != "LUSTRE" or _deployment(system["wish"]) == "SCRATCH_1":
         raise _bad("Data repository associations need a Lustre file system of another deployment type.")
     if lifecycle(call.now, system) != "AVAILABLE":
@@ -182,13 +182,13 @@ def _gone(now: float, thing: dict[str, Any]) -> bool:
     return thing["deleting"] is not None and now >= thing["deleting"] + GOES
 
 
-def _present(cloud: Cloud, call: Call) -> dict[str, dict[str, Any]]:
+def present(cloud: Cloud, call: Call) -> dict[str, dict[str, Any]]:
     systems = cloud.store.read(call.shelf("fsx")).get("systems", {})
     return {identity: system for identity, system in systems.items() if not _gone(call.now, system)}
 
 
-def _system(cloud: Cloud, call: Call, identity: str) -> dict[str, Any]:
-    system = _present(cloud, call).get(identity)
+def system_of(cloud: Cloud, call: Call, identity: str) -> dict[str, Any]:
+    system = present(cloud, call).get(identity)
     if system is None:
         raise AwsError("FileSystemNotFound", f"File system '{identity}' does not exist.")
     return system
@@ -252,7 +252,7 @@ def _bad(message: str) -> AwsError:
     return AwsError("BadRequest", message)
 
 
-def _shown(cloud: Cloud, call: Call, system: dict[str, Any]) -> dict[str, Any]:
+def shown(cloud: Cloud, call: Call, system: dict[str, Any]) -> dict[str, Any]:
     wish, identity = system["wish"], system["id"]
     shown = {
         "OwnerId": call.account,

@@ -73,8 +73,8 @@ def test_rollback_states_have_a_way_out():
     assert allowed.takes("stack", "ROLLBACK_COMPLETE", "delete") and not allowed.takes(
         "stack", "ROLLBACK_COMPLETE", "update"
     )
-    assert allowed.takes("stack", "UPDATE_ROLLBACK_FAILED", "continue_rollback")
+    assert allowed.takes("stack", "UPDATE_ROLLBACK_FAILED", "continue")
     assert allowed.takes("stack", "UPDATE_ROLLBACK_COMPLETE", "update")
-    assert allowed.takes("stack", "UPDATE_FAILED", "roll_back")
+    assert allowed.takes("stack", "UPDATE_FAILED", "rollback")
     assert allowed.takes("parallelcluster", "UPDATE_COMPLETE, fleet RUNNING", "update")
     assert allowed.takes("stack", "SOMETHING_NEW", "update") is None

@@ -16,6 +16,13 @@ from clusters.sandbox.cloudformation.stacks import (
 from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation
 
+# Not to be deleted before that is over.
+UPDATING = (
+    "UPDATE_IN_PROGRESS",
+    "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+    "UPDATE_ROLLBACK_IN_PROGRESS",
+    "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS",
+)
 LONGEST_BODY, LONGEST_FROM_BUCKET = 51_200, 460_800
 
 
@@ -131,6 +138,44 @@ def cancel_update(cloud: Cloud, call: Call) -> dict[str, Any]:
     return {}
 
 
+@operation("cloudformation", "ContinueUpdateRollback")
+def continue_rollback(cloud: Cloud, call: Call) -> dict[str, Any]:
+    stack = stacks.existing(cloud, call, call.parameters["StackName"])
+    if stack.status != "UPDATE_ROLLBACK_FAILED":
+        raise AwsError(
+            "ValidationError", f"Stack:{stack.id} is in {stack.status} state and can not continue rollback.", 400
+        )
+    skip = call.parameters.get("ResourcesToSkip") or []
+    for name in skip:
+        resource = stack.resources.get(name)
+        if resource is None or resource.status != "UPDATE_FAILED":
+            message = f"Resource [{name}] cannot be skipped: it is not in UPDATE_FAILED state."
+            raise AwsError("ValidationError", message, 400)
+    cloud.store.change(call.shelf())
+    stack.call_token = call.parameters.get("ClientRequestToken") or ""
+    update.go_on(cloud, stack, call.now, skip)
+    call.effective = True
+    return {}
+
+
+@operation("cloudformation", "RollbackStack")
+def roll_back(cloud: Cloud, call: Call) -> dict[str, Any]:
+    stack = stacks.existing(cloud, call, call.parameters["StackName"])
+    if stack.status not in ("CREATE_FAILED", "UPDATE_FAILED"):
+        raise AwsError(
+            "ValidationError", f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.", 400
+        )
+    cloud.store.change(call.shelf())
+    stack.call_token = call.parameters.get("ClientRequestToken") or ""
+    if stack.status == "CREATE_FAILED":
+        stack.move(call.now, "ROLLBACK_IN_PROGRESS", "User Initiated")
+        stack.due = call.now
+    else:
+        update.cancel(cloud, stack, call.now)
+    call.effective = True
+    return {"StackId": stack.id}
+
+
 @operation("cloudformation", "DeleteStack")
 def delete_stack(cloud: Cloud, call: Call) -> dict[str, Any]:
     wish = call.parameters
@@ -140,6 +185,8 @@ def delete_stack(cloud: Cloud, call: Call) -> dict[str, Any]:
     if stack.protected:
         message = f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled"
         raise AwsError("ValidationError", message, 400)
+    if stack.status in UPDATING:
+        raise AwsError("ValidationError", f"Stack [{stack.id}] cannot be deleted while in status {stack.status}", 400)
     retain = wish.get("RetainResources") or []
     if retain and stack.status != "DELETE_FAILED":
         raise AwsError("ValidationError", "RetainResources is only for a stack in DELETE_FAILED state.", 400)

@@ -153,6 +153,32 @@ def _put_back(cloud: Cloud, stack: Stack, at: float, failed: str) -> None:
         stack.due = NEVER
 
 
+def go_on(cloud: Cloud, stack: Stack, at: float, skip: list[str]) -> None:
+    """Another try of a rollback that stopped. What is skipped counts as put back, and stays as it is."""
+    from clusters.sandbox.cloudformation import engine
+
+    scope, stuck = scope_of(cloud, stack), []
+    stack.move(at, "UPDATE_ROLLBACK_IN_PROGRESS", "User Initiated")
+    stack.due = at
+    for name, resource in stack.resources.items():
+        if resource.status != "UPDATE_FAILED":
+            continue
+        old = scope.resolve(stack.template["Resources"][name].get("Properties") or {})
+        try:
+            if name not in skip:
+                rule = KINDS[resource.type]
+                if rule.update is not None:
+                    rule.update(stack.place(cloud, name), resource.physical, resource.properties, old)
+                resource.properties = old
+            stack.note(at, resource, "UPDATE_COMPLETE", "Resource was skipped" if name in skip else "")
+        except AwsError as error:
+            stack.note(at, resource, "UPDATE_FAILED", engine.handler_message(resource.type, error))
+            stuck.append(name)
+    if stuck:
+        stack.move(at, "UPDATE_ROLLBACK_FAILED", f"The following resource(s) failed to update: [{', '.join(stuck)}]. ")
+        stack.due = NEVER
+
+
 def _clean_up(cloud: Cloud, stack: Stack, at: float, engine: Any) -> None:
     for resource in stack.leftovers:
         if resource.present and resource.status != "DELETE_FAILED":

@@ -59,10 +59,20 @@ def inventory(bench):
 
 def test_what_is_left_is_what_was_kept_on_purpose_and_is_listed(bench, ready, settings):
     settings.CONSISTENCY_SECONDS = 0
+    own, tags = bench.cloud_account, [{"Key": "cohort:resource", "Value": str(ready.pk)}]
+    backup = own("fsx").create_backup(FileSystemId=bench.part("base").outputs["LustreId"])["Backup"]["BackupId"]
+    tagged = {"TagSpecifications": [{"ResourceType": "volume", "Tags": tags}]}
+    volume = own("ec2").create_volume(AvailabilityZone="ap-northeast-1a", Size=100, **tagged)["VolumeId"]
+    tagged = {"TagSpecifications": [{"ResourceType": "snapshot", "Tags": tags}]}
+    snapshot = own("ec2").create_snapshot(VolumeId=volume, **tagged)["SnapshotId"]
+    own("ec2").create_volume(AvailabilityZone="ap-northeast-1a", Size=7)  # somebody else's
     retire(bench, ready)
     bench.until(ready, "deleted")
     left = bench.rows(Leftover)
-    assert inventory(bench) == {one.external_id for one in left}
+    assert inventory(bench) | {backup, volume, snapshot} == {one.external_id for one in left}
+    # By the price file: 120 GiB × 0.05, 100 GiB × 0.08 and 100 GiB × 0.05, each × 1.25 in this Region.
+    monthly = {one.external_id: str(one.monthly) for one in left}
+    assert (monthly[backup], monthly[volume], monthly[snapshot]) == ("7.50", "10.00", "6.25")
     assert {one.why for one in left if one.kind in ("AWS::FSx::FileSystem", "AWS::S3::Bucket", "AWS::EC2::VPC")} == {
         "kept"
     }

@@ -133,15 +133,27 @@ class Account:
         return f"arn:aws:iam::{self.id}:role/{ROLE}"
 
     def open_for_the_hub(self) -> "Account":
-        trust = {
+        document = json.dumps({"Version": "2012-10-17", "Statement": [self._trust()]})
+        self.owner("iam").create_role(RoleName=ROLE, AssumeRolePolicyDocument=document)
+        return self
+
+    def _trust(self) -> dict[str, Any]:
+        return {
             "Effect": "Allow",
             "Principal": {"AWS": "arn:aws:iam::999999999999:root"},
             "Action": "sts:AssumeRole",
             "Condition": {"StringEquals": {"sts:ExternalId": self.external_id}},
         }
+
+    def close(self) -> None:
+        """The account's owner takes the hub out of the role's trust."""
+        trust = self._trust() | {"Condition": {"StringEquals": {"sts:ExternalId": "somebody else's"}}}
         document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-        self.owner("iam").create_role(RoleName=ROLE, AssumeRolePolicyDocument=document)
-        return self
+        self.owner("iam").update_assume_role_policy(RoleName=ROLE, PolicyDocument=document)
+
+    def open_again(self) -> None:
+        document = json.dumps({"Version": "2012-10-17", "Statement": [self._trust()]})
+        self.owner("iam").update_assume_role_policy(RoleName=ROLE, PolicyDocument=document)
 
     def assume(self, **more: Any) -> tuple[str, str, str]:
         wish = {"RoleArn": self.role_arn, "RoleSessionName": "test", "ExternalId": self.external_id, **more}

@@ -1,0 +1,88 @@
+"""After a failure the pages and the API offer what the engine takes, and say of the rest why not and what to do."""
+
+import json
+
+import pytest
+
+from clusters.models import Cluster, ExternalObject, Job, Operation, Revision
+from tenants.wall.acting import acting_for
+from tests.clusters.test_pages import hoshi, page_of, signed_in
+from tests.conftest import World
+from tests.examples import Examples
+
+__all__ = ["hoshi"]
+STUCK = [{"resource": "Lustre", "type": "AWS::FSx::FileSystem", "reason": "Storage capacity can only be increased."}]
+
+
+@pytest.fixture
+def stopped(world: World, hoshi: Examples) -> Cluster:
+    """The rollback of its base stack stopped at the file system."""
+    cluster = hoshi["clusters"]
+    with acting_for(world.hoshi):
+        Operation.objects.filter(cluster=cluster, state__in=["waiting", "running"]).delete()
+        columns = {"status": "UPDATE_ROLLBACK_FAILED", "stuck": STUCK, "existed": True, "state": "failed"}
+        part = ExternalObject.objects.filter(cluster=cluster).first()
+        ExternalObject.objects.filter(pk=part.pk).update(role="base", kind="stack", **columns)
+        Job.objects.filter(cluster=cluster).update(state="succeeded")
+        Cluster.objects.filter(pk=cluster.pk).update(state="degraded", needs_person="Lustre: it does not shrink.")
+        return Cluster.objects.get(pk=cluster.pk)
+
+
+def test_the_page_offers_the_way_out_and_it_begins_an_operation(world: World, stopped: Cluster) -> None:
+    client, here = signed_in(world.person("platform_engineer")), page_of(stopped)
+    page = client.get(here).content.decode()
+    assert f"{here}continue-rollback/" in page and "Lustre: it does not shrink." in page
+    assert f"{here}change/" not in page and f"{here}rollback/" not in page
+    shut = client.get(f"{here}change/").content.decode()
+    assert "UPDATE_ROLLBACK_FAILED" in shut and "Go on with the rollback first" in shut
+    asked = client.get(f"{here}continue-rollback/").content.decode()
+    assert "can only be increased" in asked and "CloudFormation then believes something" in asked
+    answer = client.post(f"{here}continue-rollback/", {"skip": "Lustre", "why": "it stays", "version": stopped.version})
+    assert answer.status_code == 303, answer.content.decode()
+    with acting_for(world.hoshi):
+        made = Operation.objects.get(cluster=stopped, kind="continue")
+        assert (made.state, made.body["skip"], made.body["part"]) == ("running", ["Lustre"], "base")
+    again = client.post(f"{here}continue-rollback/", {"why": "again"})
+    assert again.status_code == 409 and "One thing at a time" in again.content.decode()
+    assert "nothing to roll back" in client.get(f"{here}rollback/").content.decode()
+
+
+def test_the_api_says_of_every_deed_whether_and_why_not(world: World, stopped: Cluster) -> None:
+    client, address = signed_in(world.person("platform_engineer")), f"/api/v1/t/hoshi/clusters/{stopped.pk}"
+    told = {each["deed"]: each for each in client.get(f"{address}/deeds/").json()["deeds"]}
+    assert told["continue"]["possible"] and told["retire"]["possible"]
+    assert told["change"]["code"] == "part_stopped" and "Go on with the rollback first" in told["change"]["why"]
+    body = json.dumps({"why": "x", "skip": ["Vpc"]})
+    refused = client.post(f"{address}/continue-rollback/", body, content_type="application/json")
+    assert (refused.status_code, refused.json()["code"]) == (422, "not_stuck")
+    none = client.post(f"{address}/rollback/", json.dumps({"why": "x"}), content_type="application/json")
+    assert (none.status_code, none.json()["code"]) == (409, "nothing_stopped")
+    body = json.dumps({"why": "it stays", "skip": ["Lustre"]})
+    taken = client.post(f"{address}/continue-rollback/", body, content_type="application/json")
+    assert (taken.status_code, taken.json()["kind"]) == (202, "continue")
+
+
+def test_who_waits_for_the_owner_sees_since_when_and_can_let_go(world: World, stopped: Cluster) -> None:
+    client, here = signed_in(world.person("platform_engineer")), page_of(stopped)
+    with acting_for(world.hoshi):
+        Operation.objects.create(
+            tenant=world.hoshi, cluster=stopped, kind="change", state="running", asked_by="engine",
+            denied_since="2026-11-30T10:00:00Z", started_at="2026-11-30T09:00:00Z",
+        )  # fmt: skip
+    page = client.get(here).content.decode()
+    assert "Waiting for the account&#x27;s owner since" in page or "Waiting for the account's owner since" in page
+    assert "Let it go" in page and f"{here}give-up/" in page
+
+
+def test_a_cluster_whose_configuration_cannot_be_read_can_be_retired(world: World, stopped: Cluster) -> None:
+    client, here = signed_in(world.person("platform_engineer")), page_of(stopped)
+    with acting_for(world.hoshi):
+        Revision.objects.create(
+            tenant=world.hoshi, cluster=stopped, number=99, body={"architecture": "lost"}, author="engine"
+        )
+    assert client.get(here).status_code == 200
+    assert "Retire it" in client.get(f"{here}change/").content.decode()
+    page = client.get(f"{here}retire/").content.decode()
+    assert "cannot be read any more" in page and "What is listed is what was asked for" in page
+    answer = client.post(f"{here}retire/", {"retire-why": "lost", "retire-version": stopped.version})
+    assert answer.status_code == 303, answer.content.decode()
