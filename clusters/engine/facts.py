@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -30,6 +30,7 @@ from clusters.providers import Account, Part
 from tenants.history.moves import move
 
 ENGINE = "engine"
+LINES_AFTER, LINES_AGAIN = timedelta(seconds=15), timedelta(seconds=30)
 
 
 @dataclass
@@ -62,8 +63,8 @@ class Known:
         # What we made ourselves is known by its id until it is ready; at rest, and before it goes, its tags are asked for.
         held = row.external_id if self.cluster.wanted and self.cluster.state in ("creating", "updating") else ""
         body: dict[str, Any] = {"seen": row.newest_event, "held": held}
-        if row.lines:
-            body["lines_since"] = row.lines[-1]["at"]
+        if self._asks_for_lines(row):
+            body["lines_since"] = row.lines[-1]["at"] if row.lines else 0
         if verb in ("create", "update"):
             body |= spec.body(self.wiring())
         return Part(
@@ -73,6 +74,12 @@ class Known:
             tags=names.tags(settings.INSTALLATION_ID, self.cluster.tenant_id, self.cluster.pk, row.incarnation),
             body=body,
         )
+
+    def _asks_for_lines(self, row: ExternalObject) -> bool:
+        """What the set-up of nodes says is worth a call now and then, and not before they can have begun."""
+        young = row.last_call_at is not None and self.now - row.last_call_at < LINES_AFTER
+        again = row.lines_read_at is None or self.now - row.lines_read_at >= LINES_AGAIN
+        return row.kind == "hyperpod" and not young and again
 
     def wished_digest(self, role: str) -> str:
         """Of the request this part ought to have been made with."""

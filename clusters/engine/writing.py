@@ -69,8 +69,8 @@ def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
         columns["newest_event"] = seen.events[-1].key
         _events(row, seen.events)
     columns["stuck"] = [dict(each) for each in seen.stuck]
-    if seen.lines:
-        columns["lines"] = newest_lines(row.lines, seen.lines)
+    if seen.lines is not None:
+        columns |= {"lines": newest_lines(row.lines, seen.lines), "lines_read_at": Now()}
     ExternalObject.objects.filter(pk=row.pk).update(**columns)
     row.refresh_from_db()
 

@@ -30,4 +30,5 @@ class Migration(migrations.Migration):
         migrations.AddField("operation", "denied_since", models.DateTimeField(null=True)),
         migrations.AddField("externalobject", "stuck", models.JSONField(default=list)),
         migrations.AddField("externalobject", "lines", models.JSONField(default=list)),
+        migrations.AddField("externalobject", "lines_read_at", models.DateTimeField(null=True)),
     ]

@@ -41,6 +41,7 @@ class ExternalObject(TenantOwned):
     existed = models.BooleanField(default=False)  # was seen complete once: never deleted to be made anew
     stuck = models.JSONField(default=list)  # what its rollback stopped at: [{resource, type, reason}]
     lines = models.JSONField(default=list)  # the newest of what its nodes' set-up says: [{at, node, text}]
+    lines_read_at = models.DateTimeField(null=True)
     refused_since = models.DateTimeField(null=True)  # the provider has been short of capacity or quota since then
 
     class Meta(TenantOwned.Meta):

@@ -75,7 +75,9 @@ class Seen:
     nodes: tuple[NodeSeen, ...] = ()
     events: tuple[PartEvent, ...] = ()
     stuck: tuple[Mapping[str, str], ...] = ()  # what its rollback stopped at: resource, type, reason
-    lines: tuple[Mapping[str, Any], ...] = ()  # what its nodes' set-up says: at (milliseconds), node, text
+    lines: tuple[Mapping[str, Any], ...] | None = (
+        None  # where they were asked for: what its nodes' set-up says: at (milliseconds), node, text
+    )
     body: Mapping[str, Any] = field(default_factory=dict)  # what can be compared with the wish, e.g. counts per group
 
 

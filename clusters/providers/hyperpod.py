@@ -2,7 +2,8 @@
 
 HyperPod reads its lifecycle scripts from a bucket while it creates nodes, so they belong to the creation: each entry
 of `objects` is {"bucket", "key", "text"}, its key depends on its content, and putting it twice is putting it once. For a
-look, `held` is the ARN that the creation itself answered: its end is random, so whoever bears it needs no tags.
+look, `held` is the ARN that the creation itself answered: its end is random, so whoever bears it needs no tags; and
+`lines_since` (milliseconds) asks for what the scripts have said since then.
 """
 
 import re
@@ -75,7 +76,7 @@ class HyperPod:
             outputs={"ClusterArn": cluster["ClusterArn"]},
             nodes=seats,
             events=self._events(account, part) if continuous else (),
-            lines=self._lines(account, part, cluster["ClusterArn"]) if phase in ("busy", "failed") else (),
+            lines=self._lines(account, part, cluster["ClusterArn"]) if phase in ("busy", "failed") else None,
             body={"groups": groups, "node_recovery": cluster.get("NodeRecovery", "")},
         )
 
@@ -146,12 +147,14 @@ class HyperPod:
             raise _later_if_busy(error) from error
         return Ordered(tuple(groups))
 
-    def _lines(self, account: Account, part: Part, arn: str) -> tuple[dict[str, Any], ...]:
+    def _lines(self, account: Account, part: Part, arn: str) -> tuple[dict[str, Any], ...] | None:
         """What the lifecycle scripts said since the newest line that is known; no look fails for want of them."""
+        if "lines_since" not in part.body:
+            return None
         wish = {
             "logGroupName": f"/aws/sagemaker/Clusters/{part.name}/{arn.rsplit('/', 1)[-1]}",
             "logStreamNamePrefix": STREAMS,
-            "startTime": int(part.body.get("lines_since", 0)),
+            "startTime": int(part.body["lines_since"]),
         }
         try:
             found = list(islice(aws.pages(account, "logs", "FilterLogEvents", "events", **wish), LINES))

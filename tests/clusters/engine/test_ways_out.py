@@ -146,3 +146,21 @@ def test_a_cluster_whose_configuration_cannot_be_read_is_retired_by_the_ledger(b
     assert plan["after"]["per_month"] != "0"
     bench.until(ready, "deleted")
     assert inventory(bench) == {one.external_id for one in bench.rows(Leftover)}
+
+
+def test_what_the_set_up_of_the_nodes_says_is_read_while_they_come_and_each_line_once(bench):
+    cluster = bench.approved()
+    seen = []
+    for _ in range(30):
+        with acting_for(bench.tenant):  # our clock stands still, so what was done is moved into the past
+            ExternalObject.objects.filter(role="cluster").update(
+                last_call_at="2026-01-01T00:00:00Z", lines_read_at="2026-01-01T00:00:00Z"
+            )
+        if bench.look(cluster, minutes=1).state == "ready":
+            break
+        bench.step("jobs")
+        lines = bench.part("cluster").lines
+        seen.append(len(lines))
+        assert len({(line["at"], line["node"], line["text"]) for line in lines}) == len(lines)
+    assert max(seen) >= 3, "a line of each node at least"
+    assert {line["node"].split("/")[0] for line in bench.part("cluster").lines} == {"head", "workers"}
