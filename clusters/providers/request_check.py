@@ -19,22 +19,23 @@ def problems(service: str, operation: str, request: Mapping[str, Any]) -> list[s
     report = ParamValidator().validate(dict(request), shape)
     if report.has_errors():
         return [line for line in str(report.generate_report()).splitlines() if line]
-    return list(_walk(shape, request, operation))
+    return list(misfits(shape, request, operation))
 
 
-def _walk(shape: Any, value: Any, path: str) -> Iterator[str]:
+def misfits(shape: Any, value: Any, path: str) -> Iterator[str]:
+    """What of a value is outside the model's enums, patterns and sizes; which members it must have is not asked."""
     if shape.type_name == "structure":
         for name, inner in value.items():
-            yield from _walk(shape.members[name], inner, f"{path}.{name}")
+            yield from misfits(shape.members[name], inner, f"{path}.{name}")
     elif shape.type_name == "list":
         yield from _size(shape, len(value), path, "entries")
         for index, inner in enumerate(value):
-            yield from _walk(shape.member, inner, f"{path}[{index}]")
+            yield from misfits(shape.member, inner, f"{path}[{index}]")
     elif shape.type_name == "map":
         yield from _size(shape, len(value), path, "entries")
         for key, inner in value.items():
-            yield from _walk(shape.key, key, f"{path} (key)")
-            yield from _walk(shape.value, inner, f"{path}.{key}")
+            yield from misfits(shape.key, key, f"{path} (key)")
+            yield from misfits(shape.value, inner, f"{path}.{key}")
     elif shape.type_name == "string":
         yield from _text(shape, value, path)
     elif shape.type_name in ("integer", "long", "float", "double"):

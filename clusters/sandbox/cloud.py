@@ -28,6 +28,8 @@ from clusters.sandbox.store import Store
 from clusters.sandbox.wire import Answer
 
 LOOKS = re.compile(r"(Describe|Get|List|Head|Search|BatchGet|Filter|Validate|Lookup)")
+# Of the services that moto plays, those whose every parameter is in the body, so that it can be checked beforehand.
+READ_WHOLE = frozenset({"dynamodb", "iam", "secretsmanager", "ssm"})
 THROTTLED = {
     "cloudformation": ("Throttling", "Rate exceeded", 400),
     "ec2": ("RequestLimitExceeded", "Request limit exceeded.", 503),
@@ -150,10 +152,11 @@ class Cloud:
 
     def _run(self, call: Call, environ: dict[str, Any]) -> Answer:
         handler = OPERATIONS.get((call.service, call.operation))
-        if handler is not None:
+        if handler is not None or call.service in READ_WHOLE:
             broken = constraints.violations(call.service, call.operation, call.parameters)
             if broken:
                 raise AwsError(_validation_code(call.service), constraints.sentence(broken))
+        if handler is not None:
             try:
                 return wire.written(call.service, call.operation, handler(self, call))
             except (AttributeError, KeyError, TypeError, IndexError):

@@ -267,7 +267,7 @@ def shown(cloud: Cloud, call: Call, system: dict[str, Any]) -> dict[str, Any]:
         "NetworkInterfaceIds": [system["interface"]] if system.get("interface") else [],
         "DNSName": f"{identity}.fsx.{call.region}.amazonaws.com",
         "ResourceARN": call.arn("fsx", f"file-system/{identity}"),
-        "Tags": system["tags"],
+        **({"Tags": system["tags"]} if system["tags"] else {}),
     }
     if wish["FileSystemType"] == "LUSTRE":
         lustre = {"DeploymentType": _deployment(wish), **(wish.get("LustreConfiguration") or {})}

@@ -34,6 +34,7 @@ from clusters.sandbox.wire import Answer
 
 SERVICES = ("dynamodb", "ec2", "iam", "s3", "secretsmanager", "ssm")
 GLOBAL = ("iam", "s3")
+PLACES = ("region", "availability-zone", "availability-zone-id", "outpost")
 BUCKET_OWNERS = "moto/s3/bucket-owners"
 
 
@@ -123,6 +124,11 @@ def _check(call: Call) -> None:
         owner = get_backend("s3").bucket_accounts.get(wish.get("Bucket"))  # type: ignore[attr-defined]
         if owner is not None and owner[1] != call.account:
             raise AwsError("BucketAlreadyExists", "The requested bucket name is not available.", 409)
+    if (call.service, call.operation) == ("ec2", "DescribeInstanceTypeOfferings"):
+        place = wish.get("LocationType") or "region"
+        if place not in PLACES:
+            message = f"The value '{place}' is not valid for LocationType: one of {', '.join(PLACES)}."
+            raise AwsError("InvalidParameterValue", message, 400)
     if (call.service, call.operation) == ("ec2", "CreateSubnet"):
         known = zones(call.region)
         name, identity = wish.get("AvailabilityZone"), wish.get("AvailabilityZoneId")

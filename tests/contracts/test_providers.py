@@ -13,6 +13,7 @@ import pytest
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.architectures.parts import Wiring, parts
 from clusters.providers import Account, Part, Provider, ProviderError, Seen, adapter
+from tests.clusters.sandbox.test_coverage import ROWS
 from tests.contracts.conftest import Sandbox, let_in
 
 REGION, ZONE = "ap-northeast-1", "apne1-az4"
@@ -457,6 +458,9 @@ def test_a_deletion_is_deleting_and_then_absent_and_may_be_repeated(made):
     made.delete()
     assert made.look().phase == "absent"
     assert len(made.cloud.journal(made.kind.deletes, made.account.account_id, effective=True)) == 1
+    called = {(call["service"], call["operation"]) for call in made.cloud.journal("", made.account.account_id)}
+    # Its owner's own calls to let us in are not ours.
+    assert called - {(row.service, row.operation) for row in ROWS} <= {("iam", "CreateRole"), ("iam", "PutRolePolicy")}
 
 
 @pytest.mark.parametrize("bench", ["stack"], indirect=True)  # HyperPod's own come with Kubernetes only: below

@@ -118,7 +118,7 @@ def _shown(cloud: Cloud, stack: Stack) -> dict[str, Any]:
     hidden = {name for name, rule in (stack.template.get("Parameters") or {}).items() if rule.get("NoEcho")}
     return {
         **_summary(cloud, stack),
-        "Description": str(stack.template.get("Description") or ""),
+        **({"Description": str(stack.template["Description"])} if stack.template.get("Description") else {}),
         "Parameters": [
             {"ParameterKey": name, "ParameterValue": "****" if name in hidden else value}
             for name, value in stack.parameters.items()

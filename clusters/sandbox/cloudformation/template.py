@@ -158,7 +158,7 @@ def check(template: dict[str, Any], known: dict[str, tuple[str, ...]]) -> None:
 
 def needs(template: dict[str, Any], name: str) -> set[str]:
     """The other resources that must be there before this one."""
-    resource = template["Resources"][name]
+    resource = template["Resources"].get(name, {})  # what an update had begun that was taken back is in no template
     found = {logical for logical, _ in references(resource.get("Properties") or {})} | set(
         _listed(resource.get("DependsOn") or [])
     )

@@ -181,6 +181,7 @@ class Account:
         return {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
 
 
+LOG_TEMPLATE: dict[str, Any] = {"Resources": {"Log": {"Type": "AWS::Logs::LogGroup"}}}
 NETWORK: dict[str, Any] = {
     "Parameters": {"Prefix": {"Type": "String", "Default": "21"}, "Zone": {"Type": "String", "Default": "apne1-az4"}},
     "Resources": {
