@@ -159,7 +159,7 @@ def nodes(request: HttpRequest, pk: UUID) -> HttpResponse:
         "text": _(
             "The provider answers for each node by itself, and the answers are kept. A replaced node keeps its seat and its name, and loses what is on its disks."
         ),
-        "submit": _("Do it"),
+        "submit": _("Send the order"),
         "tone": "bad",
     }
     return _order(

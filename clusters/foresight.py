@@ -11,7 +11,7 @@ from django.db.models import Count, F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import checking, states
+from clusters import checking, possible, states
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.engine import names
 from clusters.findings import Refusals
@@ -38,6 +38,7 @@ from tenants.web.problems import Refused
 CENTS = Decimal("0.01")
 MEASURED = 20  # so many of the last ones say how long it takes
 ENOUGH = 3
+PLAIN = frozenset({"resource_created", "resource_removed", "resource_stays"})  # of a stack, and nothing to decide about
 SHAPING = ("create", "change", "remove")  # operations that lead to another configuration
 
 
@@ -242,15 +243,29 @@ def told(plan: Mapping[str, Any], translate: Callable[[str], str] = _) -> dict[s
         for each in plan["effects"]
     ]
     expired = timezone.localdate().isoformat() > plan["prices"]["expires"]
+    plain = [each["code"] in PLAIN and not each["holds_data"] for each in plan["effects"]]
     return {
         **plan,
         "before": _cost_told(plan["before"], translate) if plan["before"] else None,
         "after": _cost_told(plan["after"], translate),
         "changes": [Change(**each).sentence(translate) for each in plan["changes"]],
         "effects": effects,
+        "first": [told for told, folded in zip(effects, plain, strict=True) if not folded],
+        "folded": _folded([told for told, folded in zip(effects, plain, strict=True) if folded], translate),
         "possible": all(each["kind"] != "refused" for each in effects),
         "prices": {**plan["prices"], "expired": expired},
     }
+
+
+def _folded(effects: list[dict[str, Any]], translate: Callable[[str], str]) -> list[dict[str, Any]]:
+    """The plain resources of each part, by what becomes of them: thirty of them would hide what matters."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in effects:
+        found.setdefault((each["part"], each["kind"]), []).append(each)
+    return [
+        {"part": possible.PARTS.get(part, part), "kind": kind, "word": translate(WORDS[kind]), "effects": told}
+        for (part, kind), told in found.items()
+    ]
 
 
 def _cost_told(cost: Mapping[str, Any], translate: Callable[[str], str]) -> dict[str, Any]:

@@ -163,9 +163,22 @@ class UnderWay:
 
 
 def under_way(
-    operation: Operation, row: Cluster, nodes: list[dict[str, Any]], orders: list[NodeOrder], who: str, now: datetime
+    operation: Operation,
+    row: Cluster,
+    nodes: list[dict[str, Any]],
+    orders: list[NodeOrder],
+    who: str,
+    now: datetime,
+    parts: list[ExternalObject] | None = None,
 ) -> UnderWay:
-    """How far it is: by what each node was told, by new machine images, or by the nodes that run."""
+    """How far it is: by what each node was told, by new machine images, or by the parts, and then the nodes that run."""
+    parts, progress = parts or [], ""
+    # Those before the cluster itself; while that one comes, its nodes tell how far it is.
+    waiting = [
+        part
+        for part in parts
+        if (part.applied < row.generation or part.state != "exists") and (part.role != "cluster" or not part.last_call)
+    ]
     if orders:
         done, of = sum(order.result not in ("wished", "accepted", "away") for order in orders), len(orders)
     elif operation.kind == Operation.Kind.SOFTWARE:
@@ -176,10 +189,15 @@ def under_way(
         )
         of = len(chosen)
     elif operation.kind == Operation.Kind.DELETE:
-        of = len(nodes)
-        done = sum(node["state"] == "gone" for node in nodes)
+        done, of = sum(part.state == "gone" for part in parts), len(parts)
+        progress = _("%(done)s of %(of)s parts are gone") % {"done": done, "of": of}
+    elif waiting:
+        # Nodes that run already say nothing of a change before it has come to them.
+        done, of = len(parts) - len(waiting), len(parts)
+        progress = _("%(part)s first") % {"part": PART_NAMES.get(waiting[0].role, waiting[0].role)}
     else:
-        done, of = min(row.nodes_running, row.nodes_wanted), row.nodes_wanted
+        of = max(row.nodes_running, row.nodes_wanted)
+        done = of - abs(row.nodes_running - row.nodes_wanted)
     limit = None
     if operation.started_at and operation.usual_minutes:
         limit = operation.started_at + timedelta(minutes=operation.usual_minutes * SLOWER)
@@ -187,7 +205,7 @@ def under_way(
         row=operation,
         title=_("%(what)s under way") % {"what": str(operation.get_kind_display()).capitalize()},
         who=who,
-        progress=_("%(done)s of %(of)s nodes converged") % {"done": done, "of": of},
+        progress=progress or _("%(done)s of %(of)s nodes converged") % {"done": done, "of": of},
         done=done,
         of=of,
         slower_since=limit if limit and now > limit and operation.state == "running" else None,

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from clusters import actions, architectures, catalogue, foresight, possible, queries, showing, spending, states
 from clusters.actions import changes, locks
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm, RegionsForm
-from clusters.models import Bucket, Cluster, Leftover, NodeOrder, Operation, QuotaGrant
+from clusters.models import Bucket, Cluster, ExternalObject, Leftover, NodeOrder, Operation, QuotaGrant
 from tenants.models import Participation
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.views import edit_block
@@ -172,10 +172,11 @@ def _shown(
         "steps": showing.steps(row, parts, proofs, names),
         "trouble": showing.trouble(row, parts),
         "set_up": showing.set_up_lines(parts) if row.state not in ("ready", "deleted") else [],
+        "changing": bool(row.ready_at and operation and operation.state == "running" and row.wanted),
         "coming_up": row.state not in ("ready", "degraded", "deleted"),
         "parts": parts,
         "proofs": proofs,
-        "operation": _under_way(operation, row, nodes, names) if operation else None,
+        "operation": _under_way(operation, row, nodes, names, parts) if operation else None,
         "past_operations": past,
         "may_operate": request.role in roles.OPERATE,
         "spent": spending.spent(row),
@@ -206,11 +207,15 @@ def _shown(
 
 
 def _under_way(
-    operation: Operation, row: Cluster, nodes: list[dict[str, Any]], names: dict[str, str]
+    operation: Operation,
+    row: Cluster,
+    nodes: list[dict[str, Any]],
+    names: dict[str, str],
+    parts: list[ExternalObject],
 ) -> showing.UnderWay:
     orders = list(NodeOrder.objects.filter(operation=operation).select_related("node").order_by("node__name"))
     who = names.get(operation.asked_by, operation.asked_by)
-    return showing.under_way(operation, row, nodes, orders, who, timezone.now())
+    return showing.under_way(operation, row, nodes, orders, who, timezone.now(), parts)
 
 
 def _chosen_nodes(request: HttpRequest, nodes: list[dict[str, Any]]) -> tuple[str, str, list[dict[str, Any]]]:
@@ -224,7 +229,7 @@ def _chosen_nodes(request: HttpRequest, nodes: list[dict[str, Any]]) -> tuple[st
     in_state = [node for node in nodes if node["state"] == state]
     if in_state:
         return state, "state", in_state
-    return "", "troubled", [node for node in nodes if node["state"] != "running"]
+    return "", "troubled", [node for node in nodes if node["state"] not in ("running", "gone")]
 
 
 def _may(request: HttpRequest, row: Cluster, held: Operation | None, now: possible.Situation) -> dict[str, Any]:

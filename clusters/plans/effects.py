@@ -58,6 +58,10 @@ SENTENCES: Mapping[str, str] = {
         "%(name)s (%(type)s) is no longer part of the cluster; it stays in the account and goes on costing until a "
         "person deletes it."
     ),
+    "data_stays": gettext_noop(
+        "%(name)s (%(type)s) stays with its data, and goes on costing until a person deletes it."
+    ),
+    "resource_stays": gettext_noop("%(name)s (%(type)s) stays, because what stays needs it."),
     "resource_unknown": gettext_noop("Whether %(name)s (%(type)s) is changed or replaced is not known here."),
     "storage_grows_only": gettext_noop(
         "A file system of FSx does not shrink: %(name)s has %(old)s GiB, you asked for %(new)s."
@@ -77,7 +81,7 @@ SENTENCES: Mapping[str, str] = {
         "Group %(group)s: %(count)s nodes go, then %(now)s. The engine chooses which; what lies on their disks is lost."
     ),
     "group_removed": gettext_noop(
-        "Group %(group)s: all of its %(count)s nodes go; what lies on their disks is lost."
+        "Group %(group)s goes with all its nodes (%(count)s); what lies on their disks is lost."
     ),
     "cluster_created": gettext_noop("The cluster with %(count)s nodes in %(groups)s groups"),
     "cluster_replaced": gettext_noop(

@@ -230,7 +230,7 @@ def ledger_deletion_plan(ledger: Ledger, observed: Observed, prices: Prices, min
     found += [Effect("removed", "part_removed", role, values={"name": name}) for role, name in ledger.parts]
     found += [_group_goes("cluster", group, count) for group, count in ledger.groups]
     found += [
-        Effect("kept", "resource_kept", "base", values={"name": name, "type": stacks.FILE_SYSTEM}, holds_data=True)
+        Effect("kept", "data_stays", "base", values={"name": name, "type": stacks.FILE_SYSTEM}, holds_data=True)
         for name, *_ in ledger.file_systems
     ]
     lines = [storage_line(kind, rate, size, ledger.region, prices) for _, kind, rate, size in ledger.file_systems]

@@ -1,6 +1,7 @@
 """What an update of a stack does to each of its resources, by CloudFormation's own rules of replacement."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from clusters.plans.templates import Resource, references, resources
 HOLDS_DATA = ("AWS::FSx::FileSystem", "AWS::FSx::Volume", "AWS::S3::Bucket", "AWS::RDS::DBCluster",
               "AWS::RDS::DBInstance", "AWS::EC2::Volume", "AWS::EFS::FileSystem")  # fmt: skip
 FILE_SYSTEM = "AWS::FSx::FileSystem"
+STAYS = {True: "data_stays", False: "resource_stays"}  # when a cluster goes, by whether it holds data
 
 Body = Mapping[str, Any]
 
@@ -50,7 +52,8 @@ def replaced(old: Body, new: Body) -> set[str]:
 def removal(part: str, body: Body) -> list[Effect]:
     """What the deletion of a stack takes away, and what it leaves."""
     made = resources(body["TemplateBody"], body["Parameters"])
-    return [_removed(part, name, each) for name, each in made.items()]
+    found = [_removed(part, name, each) for name, each in made.items()]
+    return [replace(each, code=STAYS[each.holds_data]) if each.kind == "kept" else each for each in found]
 
 
 def _fates(

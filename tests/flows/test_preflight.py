@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests import programmes
+from tests.asking import Cloud
 from tests.flows.test_story import LAUNCH, Visitor
 from tests.tree import RunningTree
 
@@ -18,7 +19,8 @@ pytestmark = [pytest.mark.tree, pytest.mark.chromium]
 @pytest.fixture(scope="module")
 def tree_of_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTree]:
     folder = tmp_path_factory.mktemp("preflight")
-    running = RunningTree(folder / "var", SANDBOX_SPEED="1200", BELL_SECONDS="1", SETTLE_SECONDS="1")
+    settings = {"SANDBOX_SPEED": "1200", "BELL_SECONDS": "1", "SETTLE_SECONDS": "1", "CONSISTENCY_SECONDS": "5"}
+    running = RunningTree(folder / "var", **settings)
     try:
         running.wait_until_ready(120)
         running.manage("demo", "--file", str(programmes.only((), folder)), seconds=120)
@@ -73,10 +75,19 @@ def test_what_does_not_fit_is_mended_one_by_one_until_it_is_ready(tree_of_one: R
     cluster = customer.here
     plan = architect.go(f"{cluster}plan/")
     expect(plan.locator("main")).to_contain_text("p5.48xlarge")
+    # The quota is there, the machines are not: the first try ends with the provider's sentence.
+    Cloud(tree_of_one).post("faults", {"fault": "no_capacity", "operation": "CreateCluster", "times": 1})
     architect.go(f"{cluster}approve/").locator('form[action$="/approve/"] button[type=submit]').click()
     expect(architect.page.locator("h1 [data-state=requested]")).to_have_count(0)
     page.reload()  # what waits for a person does not poll; from here on the page follows by itself
     # Real events of the stack come by while it is made.
     expect(page.locator("main")).to_contain_text("CREATE_COMPLETE", timeout=LAUNCH)
+    trouble = page.locator("#trouble")
+    expect(trouble).to_contain_text("The provider has no room for it now.", timeout=LAUNCH)
+    expect(trouble).to_contain_text("do not have sufficient capacity")
+    expect(trouble).to_contain_text("fewer nodes, another zone")
+    trouble.get_by_role("link", name="Try again").click()
+    page.locator('form[action$="/retry/"] button[type=submit]').click()
+    expect(page.locator("#operation")).to_be_visible()
     expect(page.locator("h1 [data-state=ready]")).to_be_visible(timeout=LAUNCH)
     assert customer.faults == architect.faults == []

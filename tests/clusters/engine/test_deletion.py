@@ -18,9 +18,8 @@ def retire(bench, cluster):
         actions.retire_cluster(cluster=bench.now(cluster), by="engine", why="over")
 
 
-def inventory(bench):
-    """Everything in the account that can cost or stand in the way, by the account's own lists."""
-    own = bench.cloud_account
+def inventory(own):
+    """Everything in an account that can cost or stand in the way, by its own lists; `own` gives a client of a service."""
     ec2, found = own("ec2"), set()
     vpcs = [vpc["VpcId"] for vpc in ec2.describe_vpcs()["Vpcs"] if not vpc.get("IsDefault")]
     for vpc in vpcs:
@@ -42,6 +41,10 @@ def inventory(bench):
             for one in ec2.describe_vpc_endpoints(Filters=where)["VpcEndpoints"]
             if one["State"].lower() != "deleted"
         }
+    running = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
+    held = own("ec2").describe_instances(Filters=running)["Reservations"]
+    found |= {one["InstanceId"] for each in held for one in each["Instances"]}
+    found |= set(own("eks").list_clusters()["clusters"]) | set(own("dynamodb").list_tables()["TableNames"])
     found |= {one["FileSystemId"] for one in own("fsx").describe_file_systems()["FileSystems"]}
     links = own("fsx").describe_data_repository_associations()["Associations"]
     found |= {one["AssociationId"] for one in links}
@@ -69,7 +72,7 @@ def test_what_is_left_is_what_was_kept_on_purpose_and_is_listed(bench, ready, se
     retire(bench, ready)
     bench.until(ready, "deleted")
     left = bench.rows(Leftover)
-    assert inventory(bench) | {backup, volume, snapshot} == {one.external_id for one in left}
+    assert inventory(bench.cloud_account) | {backup, volume, snapshot} == {one.external_id for one in left}
     # By the price file: 120 GiB × 0.05, 100 GiB × 0.08 and 100 GiB × 0.05, each × 1.25 in this Region.
     monthly = {one.external_id: str(one.monthly) for one in left}
     assert (monthly[backup], monthly[volume], monthly[snapshot]) == ("7.50", "10.00", "6.25")
@@ -118,4 +121,4 @@ def test_what_is_stuck_is_tried_again_told_and_left_when_a_person_says_so(bench,
     bench.until(ready, "deleted")
     left = {one.external_id: one.why for one in bench.rows(Leftover)}
     assert left[stuck] == "stuck"
-    assert set(left) == inventory(bench)
+    assert set(left) == inventory(bench.cloud_account)

@@ -6,8 +6,9 @@ import pytest
 from django.db import connection
 
 from clusters import actions
+from clusters.actions import node_orders
 from clusters.engine import turns
-from clusters.models import Cluster, ExternalObject, Job, NodeInstance, Revision
+from clusters.models import Cluster, ExternalObject, Job, NodeInstance, NodeOrder, Operation, Revision
 from clusters.states import JOB_ENDS
 from tenants.history.models import Entry
 from tenants.models import Attachment
@@ -179,6 +180,29 @@ def rests_and_runs_again(bench: Bench, cluster) -> None:
     assert bench.creates("CreateStack") == 2
 
 
+def a_node_is_replaced(bench: Bench, cluster) -> None:
+    """By the head node, when its instance is gone; ParallelCluster reboots none."""
+    worker = next(node for node in bench.nodes() if node.group == "workers")
+    wish = {"cluster": cluster, "nodes": [worker.pk], "by": "engine", "reason": "ECC errors"}
+    with acting_for(bench.tenant, staff=True):
+        with pytest.raises(Refused, match="Replace it instead"):
+            node_orders.order_nodes(order="reboot", **wish)
+        with pytest.raises(Refused, match="only by their number"):
+            node_orders.order_nodes(order="remove", **wish)
+        made = node_orders.order_nodes(order="replace", **wish)
+    for _ in range(12):
+        bench.cloud.advance(120)
+        bench.step(SLOW)
+        [operation] = [row for row in bench.rows(Operation) if row.pk == made.pk]
+        if operation.state != "running":
+            break
+    assert (operation.state, [row.result for row in bench.rows(NodeOrder)]) == ("done", ["done"])
+    after = next(node for node in bench.nodes() if node.pk == worker.pk)
+    assert (after.state, after.name) == ("running", worker.name) and after.instance_id != worker.instance_id
+    [left] = [row for row in bench.rows(NodeInstance, node=worker) if row.instance_id == worker.instance_id]
+    assert left.left_because == "replaced" and left.sat_until
+
+
 def launched(bench: Bench, cluster) -> Job:
     with acting_for(bench.tenant, staff=True):
         return actions.launch_job(
@@ -208,6 +232,7 @@ def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench, settings):
     assert (grown.nodes_running, grown.applied) == (4, 2)
     assert {node.instance_id for node in nodes.values()} <= {node.instance_id for node in bench.nodes()}
 
+    a_node_is_replaced(bench, cluster)
     rests_and_runs_again(bench, cluster)
 
     settings.CONSISTENCY_SECONDS = 0  # the cloud's clock is moved, ours is not
