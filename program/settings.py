@@ -58,6 +58,7 @@ BELL_SECONDS = float(env("BELL_SECONDS", "2"))
 SETTLE_SECONDS = int(env("SETTLE_SECONDS", "300"))
 # How long "not found" proves nothing after a call; providers answer from copies that lag behind.
 CONSISTENCY_SECONDS = int(env("CONSISTENCY_SECONDS", "300"))
+CAPACITY_TRIES = int(env("CAPACITY_TRIES", "4"))
 
 # --- metrics; the library reads the folder's variable itself. Empty: nothing is added up beyond one process.
 PROMETHEUS_MULTIPROC_DIR = env("PROMETHEUS_MULTIPROC_DIR", "")

@@ -13,6 +13,7 @@ Answer = Literal["yes", "no", "unknown"]
 
 SOON, BUSY, WATCH = 5.0, 15.0, 600.0  # seconds until the next look: after a call, while it works, when settled
 THROTTLED, LOST = 30.0, 60.0
+PAUSE = 600.0  # seconds from a creation that found no capacity to the next one; doubled each time
 TRIES, AGAIN_AFTER = 3, 120.0  # a deletion that failed is asked for again by itself so often, after so long
 
 
@@ -36,6 +37,8 @@ class PartNow:
     fleet: str = ""  # the engine's word for its compute fleet, where it has one
     put_back: bool = False  # its last update was refused and undone
     deletes: int = 0  # how often it was asked to go in this generation
+    short: bool = False  # it failed because there was no capacity
+    tried: int = 1  # how often it was begun
     stoppable: bool = False  # it is being updated in a way that can be stopped
     status: str = ""  # the engine's own word
     takes: frozenset[str] | None = None  # the calls that it takes in this status; None: nobody here knows
@@ -56,6 +59,7 @@ class Wish:
     fleet_wanted: str = "running"
     fleet_settled: int = 0  # the last generation whose wish for the fleet was seen
     consistency: float = 300.0  # seconds during which "not found" proves nothing
+    tries: int = 1  # how often it is begun by itself when there is no capacity
     order: str = ""  # what nodes were told to do and have not done yet, in a sentence
     order_unsent: bool = False
     stop: bool = False  # somebody wants the change that is under way to be stopped
@@ -88,6 +92,7 @@ class Plan:
     parts: dict[str, str] = field(default_factory=dict)
     lost: str = ""  # contact was lost: why
     needs_person: str = ""
+    fits: str = ""  # why it does not fit now; it is tried again by itself
     prove: bool = False
     fleet_settled: bool = False  # the compute fleet is as wished
     conditions: tuple[Condition, ...] = ()
@@ -217,6 +222,8 @@ def _mend(wish: Wish, part: PartNow, here: dict[str, str], moving: str, new_try:
         return Plan(moving, SOON, Call(part.role, "update"), why=why, parts=here)
     if new_try and part.behind:
         why = f"{part.status} takes no update. {why}"
+    if part.short and not part.existed and part.tried < wish.tries:
+        return _wait_for_capacity(wish, part, here, moving, why)
     return Plan(_broken(wish), WATCH, why=why, parts=here, needs_person=why if part.existed else "")
 
 
@@ -231,6 +238,17 @@ def _rescue(wish: Wish, verb: Verb, part: PartNow, here: dict[str, str], moving:
     if wish.rescue_unsent:
         return Plan(moving, SOON, Call(part.role, verb), why=why, parts=here)
     return Plan(_broken(wish), BUSY, why=why, parts=here)
+
+
+def _wait_for_capacity(wish: Wish, part: PartNow, here: dict[str, str], moving: str, why: str) -> Plan:
+    """Capacity comes and goes: what failed for want of it is taken away and asked for again, some times."""
+    left = PAUSE * 2 ** (part.tried - 1) - (part.call_age or 0)
+    told = f"{why} This was try {part.tried} of {wish.tries}."
+    if left > 0:
+        minutes = max(1, round(left / 60))
+        told += f" It is tried again by itself in {minutes} min; to stop that, delete the cluster."
+        return Plan(moving, min(left + 1, LOST), why=told, parts=here, fits=told)
+    return Plan(moving, SOON, Call(part.role, "delete"), why=told, parts=here, fits=told)
 
 
 def _broken(wish: Wish) -> str:

@@ -142,6 +142,8 @@ def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
         fleet=seen.fleet if seen else "",
         put_back=bool(seen and seen.put_back),
         deletes=row.deletes,
+        short=bool(seen and seen.phase == "failed" and "capacity" in seen.reason.lower()),
+        tried=row.incarnation,
         stoppable=bool(seen and row.kind == "stack" and allowed.takes(row.kind, seen.status, "cancel")),
         status=seen.status if seen else "",
         takes=allowed.calls(row.kind, seen.status) if seen else None,
@@ -177,6 +179,7 @@ def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence, order: 
         fleet_wanted=cluster.fleet_wanted,
         fleet_settled=cluster.fleet_settled,
         consistency=settings.CONSISTENCY_SECONDS,
+        tries=settings.CAPACITY_TRIES,
         order=order.sentence,
         order_unsent=order.unsent,
         stop=bool(operation and operation.cancel_wished_at),
@@ -365,7 +368,7 @@ class Verdict:
 
 def judge(todo: Plan, outcome: Outcome | None, known: facts.Known, *, patience_over: bool) -> Verdict:
     """What the answer to the call makes of the plan."""
-    base = Verdict(todo.state, todo.again, todo.why, todo.lost, todo.needs_person)
+    base = Verdict(todo.state, todo.again, todo.why, todo.lost, todo.needs_person, todo.fits)
     if outcome is None:
         return base
     if outcome.missing:

@@ -30,6 +30,12 @@ from clusters.sandbox.wire import Answer
 LOOKS = re.compile(r"(Describe|Get|List|Head|Search|BatchGet|Filter|Validate|Lookup)")
 # Of the services that moto plays, those whose every parameter is in the body, so that it can be checked beforehand.
 READ_WHOLE = frozenset({"dynamodb", "iam", "secretsmanager", "ssm"})
+# What a copy that lags behind says of what it has not heard of yet.
+UNSEEN = {
+    "cloudformation": ("ValidationError", "Stack with that id does not exist", 400),
+    "fsx": ("FileSystemNotFound", "The file system does not exist.", 400),
+    "sagemaker": ("ResourceNotFound", "The cluster was not found.", 400),
+}
 THROTTLED = {
     "cloudformation": ("Throttling", "Rate exceeded", 400),
     "ec2": ("RequestLimitExceeded", "Request limit exceeded.", 503),
@@ -138,7 +144,7 @@ class Cloud:
             return found
 
     def _faults_before(self, call: Call) -> None:
-        kinds = ("throttling", "expired_token", "no_answer")
+        kinds = ("throttling", "expired_token", "no_answer", "not_found")
         fault = self.faults.take_for_call(kinds, call.account, call.service, call.operation, call.parameters)
         if fault is None:
             return
@@ -146,6 +152,8 @@ class Cloud:
             self.note(call, Answer(0), "no_answer")
             self.commit()
             raise NoAnswer(fault.seconds)
+        if fault.fault == "not_found":
+            raise AwsError(*UNSEEN.get(call.service, ("ResourceNotFoundException", "The resource was not found.", 400)))
         if fault.fault == "expired_token":
             raise credentials.expired(call.service)
         raise AwsError(*THROTTLED.get(call.service, ("ThrottlingException", "Rate exceeded", 400)))

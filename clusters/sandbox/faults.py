@@ -15,6 +15,7 @@ KINDS = (
     "expired_token",
     "vanished",
     "slow",
+    "not_found",
     "node_failure",
     "no_answer",
     "job_fails",

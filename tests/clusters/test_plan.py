@@ -129,6 +129,36 @@ SITUATIONS = {
         "failed",
         None,
     ),
+    "without capacity it waits for a while": (
+        wish("creating", nodes_running=0, tries=3),
+        [STACK, part(HYPERPOD, phase="failed", state="creating", existed=False, short=True, call_age=300.0)],
+        "creating",
+        None,
+    ),
+    "and takes away what failed, to ask again": (
+        wish("creating", nodes_running=0, tries=3),
+        [STACK, part(HYPERPOD, phase="failed", state="failed", existed=False, short=True, tried=2, call_age=1201.0)],
+        "creating",
+        Call("cluster", "delete"),
+    ),
+    "each time it waits twice as long": (
+        wish("creating", nodes_running=0, tries=3),
+        [STACK, part(HYPERPOD, phase="failed", state="failed", existed=False, short=True, tried=2, call_age=1199.0)],
+        "creating",
+        None,
+    ),
+    "the last try that finds no capacity fails it": (
+        wish("creating", nodes_running=0, tries=3),
+        [STACK, part(HYPERPOD, phase="failed", state="failed", existed=False, short=True, tried=3, call_age=OLD)],
+        "failed",
+        None,
+    ),
+    "what ran once is not taken away because there is no capacity for more": (
+        wish("updating", generation=2, tries=3, **READY),
+        [part(STACK, applied=2), part(HYPERPOD, applied=2, phase="failed", short=True)],
+        "degraded",
+        None,
+    ),
     "trying again deletes what failed first": (
         wish("failed", generation=2, nodes_running=0),
         [part(STACK, phase="failed", state="failed", existed=False)],

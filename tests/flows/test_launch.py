@@ -36,7 +36,7 @@ class Barren:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.problem = folder, ""
-        self.tree = RunningTree(folder / "var", **FAST, PCLUSTER_LOCK=str(folder / "lock"))
+        self.tree = RunningTree(folder / "var", **FAST, PCLUSTER_LOCK=str(folder / "lock"), CAPACITY_TRIES="1")
         self.asking = threading.Thread(target=self._ask, daemon=True)
         self.asking.start()
 
