@@ -78,5 +78,5 @@ def _shown(cloud: Cloud, call: Call, backup: dict[str, Any]) -> dict[str, Any]:
         "ResourceARN": call.arn("fsx", f"backup/{backup['id']}"),
         "FileSystem": backup["system"],
         "SizeInBytes": int(int(backup["system"].get("StorageCapacity") or 0) * USED * 1024**3),
-        "Tags": backup["tags"],
+        **({"Tags": backup["tags"]} if backup["tags"] else {}),
     }

@@ -95,6 +95,9 @@ ROWS = [
         {"Resources": {**LOG_TEMPLATE["Resources"], "More": {"Type": "AWS::Logs::LogGroup"}}})},
         {"StackName": "none"}, "ValidationError"),
     Row("cloudformation", "CancelUpdateStack", lambda s: STACK, {"StackName": "none"}, "ValidationError"),
+    Row("cloudformation", "ContinueUpdateRollback", lambda s: {"StackName": "stuck", "ResourcesToSkip": ["System"]},
+        {"StackName": "none"}, "ValidationError"),
+    Row("cloudformation", "RollbackStack", lambda s: {"StackName": "half"}, {"StackName": "none"}, "ValidationError"),
     Row("cloudformation", "DeleteStack", lambda s: STACK),
     Row("sagemaker", "CreateCluster", lambda s: slurm_request(s.made, "second", 1)),
     Row("sagemaker", "DescribeCluster", lambda s: {"ClusterName": "hoshi"}, {"ClusterName": "none"}, "ResourceNotFound"),
@@ -119,6 +122,11 @@ ROWS = [
     Row("sagemaker", "ListTrainingPlans", lambda s: {"MaxResults": 100}, empty="TrainingPlanSummaries"),
     Row("fsx", "DescribeFileSystems", lambda s: {"FileSystemIds": [s.made["System"]]},
         {"FileSystemIds": ["fs-" + "0" * 17]}, "FileSystemNotFound"),
+    Row("fsx", "DescribeBackups", lambda s: {"Filters": [{"Name": "file-system-id", "Values": [s.made["System"]]}]},
+        empty="Backups"),
+    Row("ec2", "DescribeVolumes", lambda s: {"Filters": [{"Name": "tag:cover", "Values": ["yes"]}]}, empty="Volumes"),
+    Row("ec2", "DescribeSnapshots", lambda s: {
+        "OwnerIds": ["self"], "Filters": [{"Name": "tag:cover", "Values": ["yes"]}]}, empty="Snapshots"),
     Row("ec2", "DescribeCapacityReservations", lambda s: {"MaxResults": 100}, empty="CapacityReservations"),
     Row("ec2", "DescribeInstances", lambda s: {"Filters": [{"Name": "instance-id", "Values": [s.instance]}]},
         empty="Reservations"),
@@ -130,6 +138,7 @@ ROWS = [
         "InvalidInstanceID.NotFound"),
     Row("dynamodb", "GetItem", lambda s: {"TableName": s.table, "Key": {"Id": {"S": "COMPUTE_FLEET"}}},
         {"TableName": "parallelcluster-none"}, "ResourceNotFoundException"),
+    Row("s3", "ListBuckets"),
     Row("s3", "PutObject", lambda s: {"Bucket": s.made["Bucket"], "Key": "run/more.sh", "Body": b"#!/bin/bash\n"},
         {"Bucket": "sagemaker-none"}, "NoSuchBucket"),
     Row("ssm", "GetParameter", lambda s: {"Name": "/cohort/clusters/hoshi/slurm"}, {"Name": "/none"}, "ParameterNotFound"),
@@ -139,6 +148,8 @@ ROWS = [
         {"SecretId": "none"}, "ResourceNotFoundException"),
     Row("logs", "DescribeLogGroups", lambda s: {"logGroupNamePrefix": s.group}, empty="logGroups"),
     Row("logs", "GetLogEvents", lambda s: {"logGroupName": s.group, "logStreamName": "1", "limit": 10, "startFromHead": False},
+        {"logGroupName": "/none"}, "ResourceNotFoundException"),
+    Row("logs", "FilterLogEvents", lambda s: {"logGroupName": s.group, "logStreamNamePrefix": "1", "startTime": 0},
         {"logGroupName": "/none"}, "ResourceNotFoundException"),
     Row("service-quotas", "ListServiceQuotas", lambda s: {"ServiceCode": "sagemaker", "MaxResults": 100},
         {"ServiceCode": "none"}),
@@ -236,8 +247,14 @@ def stage(cloud: Process) -> Stage:
         FileSystemType="LUSTRE", StorageCapacity=1200, SubnetIds=[made["Subnet"]],
         LustreConfiguration={"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 250},
     )["FileSystem"]["FileSystemId"]  # fmt: skip
+    account("fsx").create_backup(FileSystemId=made["System"])
+    _kept_disks(account)
     slurm.submit("echo seen", name="seen")
-    cloud.advance(600)
+    account.stack("stuck", _growing(made["Subnet"], 1200))
+    cloud.fault("resource_fails", service="cloudformation", account=account.id, match="Half")
+    account.stack("half", {"Resources": {"Half": LOG_TEMPLATE["Resources"]["Log"]}}, OnFailure="DO_NOTHING")
+    cloud.advance(900)
+    _stop_half_way(account, made["Subnet"])
     nodes = account("sagemaker").list_cluster_nodes(ClusterName="hoshi")["ClusterNodeSummaries"]
     table = "parallelcluster-cover"
     account("dynamodb").create_table(
@@ -253,6 +270,36 @@ def stage(cloud: Process) -> Stage:
     arn = account("sagemaker").describe_cluster(ClusterName="hoshi")["ClusterArn"]
     # In the cloud's own order: the head comes first.
     return Stage(account, made, [node["InstanceId"] for node in nodes], arn, slurm.log_group, instance, table, image)
+
+
+def _kept_disks(account: Account) -> None:
+    """A volume that nothing holds, and a snapshot of it."""
+    ec2, tags = account("ec2"), [{"Key": "cover", "Value": "yes"}]
+    volume = ec2.create_volume(
+        AvailabilityZone="ap-northeast-1a", Size=8, TagSpecifications=[{"ResourceType": "volume", "Tags": tags}]
+    )["VolumeId"]
+    ec2.create_snapshot(VolumeId=volume, TagSpecifications=[{"ResourceType": "snapshot", "Tags": tags}])
+
+
+def _growing(subnet: str, size: int, **more: Any) -> dict[str, Any]:
+    lustre = {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 250}
+    properties = {
+        "FileSystemType": "LUSTRE",
+        "StorageCapacity": size,
+        "SubnetIds": [subnet],
+        "LustreConfiguration": lustre,
+    }
+    return {"Resources": {"System": {"Type": "AWS::FSx::FileSystem", "Properties": properties}, **more}}
+
+
+def _stop_half_way(account: Account, subnet: str) -> None:
+    """A file system grows, the next resource fails, and no file system shrinks again."""
+    account.cloud.fault("resource_fails", service="cloudformation", account=account.id, match="Zz")
+    body = json.dumps(_growing(subnet, 4800, Zz=LOG_TEMPLATE["Resources"]["Log"]))
+    account("cloudformation").update_stack(StackName="stuck", TemplateBody=body)
+    account.cloud.advance(120)
+    assert account.stack_status("stuck") == "UPDATE_ROLLBACK_FAILED"
+    assert account.stack_status("half") == "CREATE_FAILED"
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +345,7 @@ def test_another_account_and_another_region_know_nothing_of_it(stage: Stage, str
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_the_answer_is_what_the_model_says(stage: Stage, row: Row) -> None:
     """In this order: what deletes comes after what looks."""
-    if row.operation in ("UpdateCluster", "UpdateClusterSoftware", "DeleteCluster", "UpdateStack"):
+    if row.operation in ("UpdateCluster", "UpdateClusterSoftware", "DeleteCluster", "UpdateStack", "DeleteStack"):
         stage.account.cloud.advance(3600)  # whatever was asked for before is over
     said = stage.call(row, row.wish(stage))
     shape = (
