@@ -21,8 +21,10 @@ ROLE_NAME = "CohortProvisioner"
 ROLE_ARN = re.compile(r"arn:aws(?:-cn|-us-gov)?:iam::([0-9]{12}):role/[A-Za-z0-9_+=,.@/-]{1,128}")
 # What the provisioner needs: the services its architectures are made of, and nothing else of the account.
 ALLOWED = [
-    "autoscaling:*", "cloudformation:*", "cloudwatch:*", "dynamodb:*", "ec2:*", "eks:*", "elasticloadbalancing:*", "fsx:*",
-    "iam:*", "kms:DescribeKey", "lambda:*", "logs:*", "rds:*", "route53:*", "s3:*", "sagemaker:*",
+    "aps:*", "autoscaling:*", "cloudformation:*", "cloudwatch:*", "dynamodb:*", "ec2:*", "ecr:*", "eks:*",
+    "elasticloadbalancing:*", "fsx:*", "grafana:*", "iam:*", "kms:DescribeKey", "lambda:*", "logs:*", "rds:*", "route53:*",
+    "s3:*", "sagemaker:*", "sns:*", "sso:CreateManagedApplicationInstance", "sso:DeleteManagedApplicationInstance",
+    "sso:DescribeRegisteredRegions", "sso:GetManagedApplicationInstance", "sso:ListInstances",
     "secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret",
     "secretsmanager:GetRandomPassword", "secretsmanager:GetSecretValue", "secretsmanager:TagResource",
     "servicequotas:Get*", "servicequotas:List*", "ssm:GetParameter*", "sts:AssumeRole", "tag:GetResources",

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import engine_check, facts
+from clusters import engine_check, facts, node_setups
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.findings import Finding, Refusals
 from clusters.models import CloudAccount, Cluster, Reservation, Revision, ServiceQuota
@@ -32,6 +32,9 @@ class Checked:
 
 def check(*, account: CloudAccount, name: str, body: Any, other_than: Cluster | None = None) -> Checked:
     """Read and check a configuration without asking a cloud anything."""
+    body, unknown = node_setups.resolved(body)
+    if unknown:
+        return Checked(None, unknown)
     try:
         wish = read_configuration(body)
     except Refusals as error:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from clusters import checking, engine_check, states
+from clusters import checking, engine_check, node_setups, states
 from clusters.architectures.configuration import Configuration, Group, read_configuration
 from clusters.documents import kinds, secrets
 from clusters.documents.kinds import Understood
@@ -54,7 +54,9 @@ def judge(text: str, beside: str = "", *, with_engine: bool = False) -> Judged:
     configuration = None
     if understood.document is not None:
         try:
-            configuration = read_configuration(understood.document)
+            document, unknown = node_setups.resolved(understood.document)
+            found += unknown
+            configuration = None if unknown else read_configuration(document)
         except Refusals as error:
             found += error.findings
     order = {"refused": 0, "warning": 1, "ok": 2}

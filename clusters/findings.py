@@ -121,6 +121,18 @@ SENTENCES: Mapping[str, str] = {
     "bad_role": gettext_noop(
         "%(field)s is “%(asked)s”, which is not the ARN of a role, like arn:aws:iam::111122223333:role/Trainers."
     ),
+    "no_managed_grafana": gettext_noop("Amazon Managed Grafana is not offered in %(asked)s; it is in %(allowed)s."),
+    "not_a_script": gettext_noop("It begins with “%(asked)s”, and a script begins with #!."),
+    "image_tag": gettext_noop(
+        "%(field)s is “%(asked)s”, which names no digest: a tag can be moved to another image while a job runs."
+    ),
+    "image_registry": gettext_noop(
+        "%(field)s is “%(asked)s”, which is not an image in a registry of the account, like "
+        "111122223333.dkr.ecr.us-east-1.amazonaws.com/train@sha256:…"
+    ),
+    "image_name": gettext_noop("%(field)s is “%(asked)s”, which is not a name for an image."),
+    "image_twice": gettext_noop("Two images are called “%(asked)s”."),
+    "node_setup_unknown": gettext_noop("There is no node set-up “%(asked)s”; there are: %(allowed)s."),
     "bad_queue": gettext_noop("%(field)s is “%(asked)s”, which is not a name that ParallelCluster takes for a queue."),
     "bad_reservation": gettext_noop("%(field)s is “%(asked)s”, which is not the id of a capacity reservation."),
     "not_here": gettext_noop("%(field)s means nothing to %(title)s."),
@@ -436,6 +448,15 @@ ADVICE: Mapping[str, str] = {
         "An id is cr- and 17 characters from 0 to f. What begins with cb- is an offer of a Capacity Block, not its reservation."
     ),
     "not_here": gettext_noop("Leave it out."),
+    "no_managed_grafana": gettext_noop("Choose a Grafana on a machine of the account."),
+    "not_a_script": gettext_noop("Write #!/bin/bash into its first line."),
+    "image_tag": gettext_noop(
+        "Write it as registry/repository@sha256:…; the registry shows the digest beside the tag."
+    ),
+    "image_registry": gettext_noop("Push the image to the registry that the base stack made, and name it there."),
+    "image_name": gettext_noop("Use at most %(allowed)s lower-case letters, digits and single dashes."),
+    "image_twice": gettext_noop("Give each image a name of its own."),
+    "node_setup_unknown": gettext_noop("Keep it first, on the page of node set-ups."),
     "twice": gettext_noop("Give each group a name of its own."),
     "settings_closed": gettext_noop("Open are: %(allowed)s."),
     "settings_ours": gettext_noop("Leave it out."),

@@ -83,6 +83,8 @@ OPERATION: Moves = {
 }
 OPEN = frozenset({"waiting", "running"})
 
+ALERT: Moves = {"firing": {"resolved"}, "resolved": set()}
+
 QUOTA_REQUEST: Moves = {
     "pending": {"case_opened", "approved", "denied"},
     "case_opened": {"approved", "denied"},
@@ -146,6 +148,22 @@ kind("operation.cancelled", _("The {what} of {name} was given up: {why}"), icon=
 
 CONFIGURATION_KEPT = kind(
     "configuration.kept", _("{actor} kept version {number} of the configuration {name}: {why}"), icon="file"
+)
+
+ALERT_FIRING = kind("alert.firing", _("{name} of {cluster_name}: {summary}"), icon="alert-triangle", reacts=["triage"])
+kind("alert.resolved", _("{name} of {cluster_name} is over: {summary}"), icon="circle-check", reacts=["alert_over"])
+ALERT_TOKEN = kind("alert_intake.renewed", _("{actor} made a new token for the alerts of {cluster_name}"), icon="key")
+CHART_INSTALLED = kind(
+    "chart.installed", _("{actor} recorded that {chart} {chart_version} is installed on {cluster_name}"), icon="server"
+)
+NODE_SETUP_KEPT = kind(
+    "node_setup.kept", _("{actor} kept version {number} of the node set-up {name}: {why}"), icon="file"
+)
+NODE_SETUP_FAILED = kind(
+    "node_setup.failed",
+    _("The participant's own node set-up {name}, version {number}, ended with code {code} on {host}: {lines}"),
+    icon="alert-triangle",
+    severity="high",
 )
 
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")

@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from clusters import account_views, catalogue_views, change_views, configuration_views, job_views, request_views, views
+from clusters import (
+    account_views,
+    alert_views,
+    catalogue_views,
+    change_views,
+    configuration_views,
+    job_views,
+    request_views,
+    views,
+)
 
 urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),
@@ -22,6 +31,8 @@ urlpatterns = [
     path("t/<slug:tenant>/accounts/<uuid:pk>/renew/", account_views.renew, name="renew_account"),
     path("t/<slug:tenant>/clusters/request/", request_views.request_cluster, name="request_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/", views.cluster, name="cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/alerts/", alert_views.take, name="take_alerts"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/alerts/token/", alert_views.renew, name="renew_alert_token"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/approve/", views.approve, name="approve_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/retire/", views.retire, name="retire_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/retry/", views.retry, name="retry_cluster"),

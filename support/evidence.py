@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from clusters.models import Cluster, ExternalObject, Job, Node, Revision
+from clusters.models import Alert, Cluster, ExternalObject, Job, Node, Revision
 from support.rules import failure_of, key_of
 from tenants.history.models import Entry
 
@@ -22,6 +22,7 @@ class Found:
     job: Job | None = None
     log: str = ""
     category: str = ""
+    severity: str = ""
 
 
 def of_job(entry: Entry) -> Found | None:
@@ -66,6 +67,37 @@ def of_job(entry: Entry) -> Found | None:
             "log": log if log or job.log_read_at else None,  # None: the last lines could not be read
             "cluster": _cluster(job.cluster),
             "configuration": _configuration(job.cluster, job.configuration),
+        },
+    )
+
+
+OPENS_A_CASE = frozenset({"critical", "urgent", "high"})
+# What the name of a rule speaks of.
+ABOUT = {"Gpu": "gpu", "Efa": "efa", "Neuron": "neuron", "Lustre": "storage"}
+
+
+def of_alert(entry: Entry) -> Found | None:
+    """An alert that somebody should look at now, with its labels as they came; None for one that can wait."""
+    alert = Alert.objects.select_related("cluster").filter(pk=entry.subject_id).first()
+    if alert is None or alert.severity not in OPENS_A_CASE:
+        return None
+    return Found(
+        cluster=alert.cluster,
+        category=next((category for word, category in ABOUT.items() if alert.name.startswith(word)), ""),
+        severity=alert.severity,
+        facts={"name": alert.name, "cluster_name": alert.cluster.name, "summary": alert.summary or alert.node},
+        evidence={
+            "entry": entry.pk,
+            "alert": {
+                "id": str(alert.pk),
+                "name": alert.name,
+                "node": alert.node,
+                "summary": alert.summary,
+                "fingerprint": alert.fingerprint,
+                "starts_at": _iso(alert.starts_at),
+                "labels": alert.labels,
+            },
+            "cluster": _cluster(alert.cluster),
         },
     )
 

@@ -37,6 +37,8 @@ RULES: Mapping[str, Rule] = {
     "job.timed_out": Rule(_("{job} ran out of time"), "normal", "job", "{cluster}/{job_key}/time"),
     "cluster.failed": Rule(_("The cluster {name} failed: {why}"), "urgent", "provisioning", "{cluster}/failed"),
     "cluster.degraded": Rule(_("The cluster {name} is degraded: {why}"), "high", "hardware", "{cluster}/degraded"),
+    # Severity and category are the alert's own; what is not urgent or high opens none.
+    "alert.firing": Rule(_("{name} on {cluster_name}: {summary}"), "high", "hardware", "{cluster}/alert/{name}"),
     "part.foreign": Rule(_("{part} exists but is not ours"), "high", "provisioning", "{cluster}/foreign/{part}"),
 }
 

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 
 from django.utils.translation import override
 
+from clusters.models import Alert
 from support import states
 from support.actions import open_case
-from support.evidence import Found, of_cluster, of_job
+from support.endings import resolve_case
+from support.evidence import Found, of_alert, of_cluster, of_job
 from support.models import Case
 from support.rules import RULES, Rule
 from support.writing import write
@@ -20,7 +22,12 @@ from tenants.work.loop import handler
 
 ENGINE = "engine"
 
-LOOKS: Mapping[str, Callable[[Entry], Found | None]] = {"job": of_job, "cluster": of_cluster, "part": of_cluster}
+LOOKS: Mapping[str, Callable[[Entry], Found | None]] = {
+    "job": of_job,
+    "cluster": of_cluster,
+    "part": of_cluster,
+    "alert": of_alert,
+}
 
 
 @handler("triage")
@@ -37,6 +44,32 @@ def triage(held: due.Held) -> None:
             return
         _open_or_attach(tenant, entry, rule, found)
         due.remove(held)
+
+
+@handler("alert_over")
+def alert_over(held: due.Held) -> None:
+    """An alert has ended: its case hears of it, and one that nobody has taken yet is resolved with the last of them."""
+    with acting_for(held.tenant_id, staff=True), override(None):
+        Tenant.objects.select_for_update(no_key=True).get(pk=held.tenant_id)
+        entry = Entry.objects.filter(pk=held.ref).first()
+        alert = Alert.objects.filter(pk=entry.subject_id).first() if entry else None
+        if entry is not None and alert is not None:
+            _end_of(alert, entry)
+        due.remove(held)
+
+
+def _end_of(alert: Alert, entry: Entry) -> None:
+    signature = RULES["alert.firing"].signature.format(cluster=alert.cluster_id, name=alert.name)[:120]
+    case = similar(signature)
+    if case is None:
+        return
+    what = f"{alert.name}: {alert.summary or alert.node}"[:300]
+    timeline.record(states.CASE_EVIDENCE, about=case, by=ENGINE, number=case.number, what=what, entry=entry.pk)
+    still = Alert.objects.filter(cluster_id=alert.cluster_id, name=alert.name, state="firing").exists()
+    if case.state == "new" and not still:
+        resolve_case(case=case, cause=Case.Cause.UNKNOWN, cause_text="", by=ENGINE)
+    else:
+        write(case)
 
 
 def _is_a_proof(found: Found) -> bool:
@@ -61,7 +94,7 @@ def _open_or_attach(tenant: Tenant, entry: Entry, rule: Rule, found: Found) -> N
         case = open_case(
             tenant=tenant,
             title=title if len(title) <= 200 else f"{title[:199]}…",
-            severity=rule.severity,
+            severity=found.severity or rule.severity,
             by=ENGINE,
             cluster=found.cluster,
             job=found.job,

@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from clusters import models as c
+from clusters import node_setups
 from clusters.configuring import keep
 from program.models import (
     ActionItem,
@@ -213,6 +214,25 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     c.Leftover.objects.create(
         **mine, kind="AWS::S3::Bucket", external_id=f"kept-{tenant.slug}", why="kept", found_at=now, reason="data"
     )
+    firing = {
+        "fingerprint": "3fa1c0de",
+        "starts_at": now,
+        "last_told_at": now,
+        "name": "GpuNotWell",
+        "node": "gpu-0001",
+    }
+    c.Alert.objects.create(**mine, **firing, severity="urgent", summary="GPU 3 reported Xid 79")
+    c.AlertIntake.objects.create(**mine, token=f"token-of-{tenant.slug}", made_by="engine", made_at=now)
+    c.ContainerImage.objects.create(
+        **mine, revision=1, name="train", registry="111122223333.dkr.ecr.us-east-1.amazonaws.com", repository="train",
+        digest="sha256:" + "ab" * 32,
+    )  # fmt: skip
+    c.InstalledChart.objects.create(
+        **mine, name="hyperpod-dependencies", chart_version="1.4.0", namespace="kube-system", installed_at=now,
+        recorded_by="engine",
+    )  # fmt: skip
+    kept = node_setups.keep(tenant=tenant, name="drivers", text="#!/bin/bash\nset -euo pipefail\n", by="engine")
+    made.by_noun["node-setups"] = kept.setup
     c.NodeInstance.objects.create(
         tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because=""
     )

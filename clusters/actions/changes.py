@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import checking, facts, foresight, possible, states
-from clusters.actions import locks
+from clusters.actions import locks, software
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, ExternalObject, Operation, Revision
@@ -242,7 +242,8 @@ def start_change(operation: Operation, cluster: Cluster, wish: Configuration, *,
     )
     if wish.storage.bucket:
         Bucket.objects.get_or_create(tenant_id=cluster.tenant_id, cluster=cluster, name=wish.storage.bucket)
-    next_generation(cluster, **sizes(wish))
+    software.follow(cluster, wish, number, by=operation.asked_by)
+    next_generation(cluster, architecture_version=wish.version, **sizes(wish))
     locks.begin(operation, cluster, by=by, revision=number, generation=cluster.generation + 1)
     turns.wish(cluster)
 

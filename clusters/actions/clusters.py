@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import checking, foresight, states
-from clusters.actions import changes, locks
+from clusters.actions import changes, locks, software
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, Job, Operation, Revision
@@ -44,6 +44,7 @@ def request_cluster(
     )
     if wish.storage.bucket:
         Bucket.objects.create(tenant_id=cluster.tenant_id, cluster=cluster, name=wish.storage.bucket)
+    software.follow(cluster, wish, 1, by=by)
     timeline.record(
         states.CLUSTER_WISHED,
         about=cluster,

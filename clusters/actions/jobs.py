@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from clusters import states
-from clusters.actions import changes
+from clusters.actions import changes, software
 from clusters.engine import names
 from clusters.models import Cluster, Job, Node, Revision
 from tenants.history import timeline
@@ -37,6 +37,7 @@ def launch_job(
     seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
     groups = list(seats.values_list("group", "accelerators"))
     partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
+    image, digest = software.image_of(cluster, script)
     job = Job(
         tenant_id=cluster.tenant_id,
         cluster=cluster,
@@ -46,6 +47,8 @@ def launch_job(
         partition=partition,
         time_limit_minutes=time_limit_minutes,
         environment=environment or {},
+        image=image,
+        image_digest=digest,
         accelerators=nodes * max((each for group, each in groups if group == partition), default=0),
         configuration=Revision.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True)[0],
         launched_by=by,

@@ -19,8 +19,14 @@ PLAN_ARN = re.compile(r"arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:\d{12}:training-plan
 ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,128}")
 NAME_LENGTH, QUEUE_LENGTH, GROUPS, TEXT_LENGTH, SOFTWARE = 63, 25, 100, 200, 60
 VPC_CIDR, SUBNET_PREFIX = "10.0.0.0/16", 22
+OPENZFS_MBS = 256  # at least, unless said
 VPC_PREFIXES = range(16, 23)  # with less there is no room for the small subnets beside the nodes' own
 SMALLEST_SUBNET = 28
+IMAGES = 20
+REGISTRY = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?")
+REPOSITORY = re.compile(r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+IMAGE_NAME = re.compile(r"[a-z0-9](?:-?[a-z0-9])*")
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class Lustre:
 class OpenZfs:
     capacity_gib: int
     mbs: int
+    deployment: str = ""  # FSx's own word; "": SINGLE_AZ_1, before one could choose
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,34 @@ class Storage:
     openzfs: OpenZfs | None = None
     bucket: str = ""
     bucket_exists: bool = False  # True: the participant has it already; False: the base stack makes it
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image for jobs, by what it is and not by what it is called today."""
+
+    name: str
+    registry: str
+    repository: str
+    digest: str
+
+    @property
+    def uri(self) -> str:
+        return f"{self.registry}/{self.repository}@{self.digest}"
+
+    @property
+    def file(self) -> str:
+        """Its name in the folder of images on /fsx."""
+        return f"{self.name}-{self.digest.removeprefix('sha256:')[:12]}.sqsh"
+
+
+@dataclass(frozen=True)
+class NodeSetup:
+    """Which version of which script of the participant runs after ours, and what it says."""
+
+    name: str
+    version: int
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -78,6 +113,17 @@ class Configuration:
     tiered_storage: int = 0  # percent of the nodes' memory that holds checkpoints; 0: none
     editor_role: str = ""  # a role of the account that may work with jobs in Kubernetes
     engine_settings: Mapping[str, Any] = field(default_factory=dict)  # in the engine's own words, beside what we write
+    observability: str = "none"  # none, managed (Amazon Managed Grafana), instance (Grafana on a machine)
+    images: tuple[Image, ...] = ()
+    node_setup: NodeSetup | None = None
+
+    @property
+    def watched(self) -> bool:
+        return self.observability != "none"
+
+    @property
+    def managed_grafana(self) -> bool:
+        return self.observability == "managed"
 
     def document(self) -> dict[str, Any]:
         told = asdict(self)
@@ -85,6 +131,7 @@ class Configuration:
             **told,
             "instance_groups": list(told["instance_groups"]),
             "deep_health_checks": list(self.deep_health_checks),
+            "images": [{"name": image.name, "uri": image.uri} for image in self.images],
         }
 
     def made_of(self) -> Architecture:
@@ -156,13 +203,16 @@ class _Reader:
             subnet_cidr=subnet,
             instance_groups=groups,
             node_recovery=self.limited("node_recovery", document.get("node_recovery")),
-            storage=self.storage(document.get("storage")),
+            storage=self.storage(document.get("storage"), region),
             deep_health_checks=self.checks(document.get("deep_health_checks")),
             software=self.software(document.get("software")),
             engine_settings=self.engine_settings(document.get("engine_settings")),
             accounting=self.optional(document, "accounting", False),
             tiered_storage=self.optional(document, "tiered_storage", 0),
             editor_role=self.role(document),
+            observability=self.observability(document, region),
+            images=self.images(document.get("images")),
+            node_setup=self.node_setup(document.get("node_setup")),
         )
 
     def only(self, given: Mapping[str, Any], path: str, known: Any) -> None:
@@ -314,7 +364,7 @@ class _Reader:
                         "role_count", "instance_groups", group.count, role.count, unit="instances", values=values
                     )
 
-    def storage(self, given: Any) -> Storage:
+    def storage(self, given: Any, region: str) -> Storage:
         given = self.fields(given, "storage", Storage)
         lustre = self.fields(given.get("lustre"), "storage.lustre", Lustre)
         bucket = self.text(given, "bucket", "storage.", needed=False)
@@ -328,22 +378,39 @@ class _Reader:
                 self.limited("storage.lustre.capacity_gib", lustre.get("capacity_gib")),
                 self.limited("storage.lustre.mbs_per_tib", lustre.get("mbs_per_tib")),
             ),
-            openzfs=self.openzfs(given.get("openzfs")),
+            openzfs=self.openzfs(given.get("openzfs"), region),
             bucket=bucket,
             bucket_exists=exists,
         )
 
-    def openzfs(self, given: Any) -> OpenZfs | None:
+    def openzfs(self, given: Any, region: str) -> OpenZfs | None:
         if given is None:
             return None
         if "storage.openzfs.capacity_gib" not in self.architecture.parameters:
             self.refuse("no_openzfs", "storage.openzfs", values={"title": self.architecture.title})
             return None
         given = self.fields(given, "storage.openzfs", OpenZfs)
-        return OpenZfs(
-            self.limited("storage.openzfs.capacity_gib", given.get("capacity_gib")),
-            self.limited("storage.openzfs.mbs", given.get("mbs")),
-        )
+        size = self.limited("storage.openzfs.capacity_gib", given.get("capacity_gib"))
+        if "storage.openzfs.deployment" not in self.architecture.parameters:
+            if given.get("deployment") not in (None, ""):
+                self.refuse("not_here", "storage.openzfs.deployment", values={"title": self.architecture.title})
+            return OpenZfs(size, self.limited("storage.openzfs.mbs", given.get("mbs")))
+        asked = given.get("deployment") or None
+        deployment = self.limited("storage.openzfs.deployment", asked)
+        offered = facts.openzfs(region)
+        if asked and region and deployment not in offered:
+            self.refuse("not_a_choice", "storage.openzfs.deployment", _short(asked), ", ".join(offered))
+            return OpenZfs(size, 0, "")
+        # Only some kinds have some throughputs: with the kind left out, the safest that has the one asked for.
+        mbs = given.get("mbs")
+        kinds = [deployment] if asked else [kind for kind in offered if mbs is None or mbs in offered[kind]]
+        rates = offered.get(kinds[0], ()) if kinds else ()
+        if mbs is None:
+            mbs = next((rate for rate in rates if rate >= OPENZFS_MBS), 0)
+        elif not kinds or (rates and mbs not in rates):
+            allowed = sorted(set(rates or [rate for each in offered.values() for rate in each]))
+            self.refuse("not_a_choice", "storage.openzfs.mbs", _short(mbs), ", ".join(map(str, allowed)), unit="MB/s")
+        return OpenZfs(size, mbs, kinds[0] if kinds else "")
 
     def fields(self, given: Any, path: str, known: Any) -> Mapping[str, Any]:
         if given is None:
@@ -394,6 +461,69 @@ class _Reader:
         elif role and not ROLE_ARN.fullmatch(role):
             self.refuse("bad_role", "editor_role", role)
         return role
+
+    def observability(self, document: Mapping[str, Any], region: str) -> str:
+        chosen = str(self.optional(document, "observability", "none"))
+        if chosen == "managed" and region and region not in facts.grafana_regions():
+            self.refuse("no_managed_grafana", "observability", region, ", ".join(facts.grafana_regions()))
+        return chosen
+
+    def images(self, given: Any) -> tuple[Image, ...]:
+        if not given and not isinstance(given, str):
+            return ()
+        if "images" not in self.architecture.parameters:
+            self.refuse("not_here", "images", values={"title": self.architecture.title})
+            return ()
+        if not isinstance(given, list):
+            self.refuse("not_list", "images")
+            return ()
+        if len(given) > IMAGES:
+            self.refuse("too_large", "images", len(given), IMAGES)
+            return ()
+        found = [image for index, each in enumerate(given) if (image := self.image(each, f"images[{index}]"))]
+        for name in sorted({each.name for each in found}):
+            if sum(each.name == name for each in found) > 1:
+                self.refuse("image_twice", "images", name)
+        return tuple(found)
+
+    def image(self, given: Any, path: str) -> Image | None:
+        if not isinstance(given, Mapping):
+            self.refuse("not_fields", path)
+            return None
+        self.only(given, f"{path}.", ("name", "uri"))
+        uri, name = self.text(given, "uri", f"{path}."), self.text(given, "name", f"{path}.", needed=False)
+        place, _at, digest = uri.partition("@")
+        registry, _slash, repository = place.partition("/")
+        if not uri:
+            return None
+        if not DIGEST.fullmatch(digest):
+            self.refuse("image_tag", f"{path}.uri", uri)
+            return None
+        if not REGISTRY.fullmatch(registry) or not REPOSITORY.fullmatch(repository):
+            self.refuse("image_registry", f"{path}.uri", uri)
+            return None
+        name = name or re.sub(r"[^a-z0-9]+", "-", repository.rpartition("/")[2]).strip("-")
+        if not IMAGE_NAME.fullmatch(name) or len(name) > NAME_LENGTH:
+            self.refuse("image_name", f"{path}.name", name, NAME_LENGTH)
+            return None
+        return Image(name, registry, repository, digest)
+
+    def node_setup(self, given: Any) -> NodeSetup | None:
+        if not given:
+            return None
+        if "node_setup" not in self.architecture.parameters:
+            self.refuse("not_here", "node_setup", values={"title": self.architecture.title})
+            return None
+        if not isinstance(given, Mapping):
+            self.refuse("not_fields", "node_setup")
+            return None
+        self.only(given, "node_setup.", NodeSetup.__dataclass_fields__)
+        name, sha256 = self.text(given, "name", "node_setup."), self.text(given, "sha256", "node_setup.")
+        version = given.get("version")
+        if isinstance(version, bool) or not isinstance(version, int):
+            self.refuse("not_number", "node_setup.version", _short(repr(version)))
+            return None
+        return NodeSetup(name, version, sha256)
 
     def engine_settings(self, given: Any) -> dict[str, Any]:
         if not given and not isinstance(given, str | list):

@@ -4,19 +4,24 @@ import hashlib
 import ipaddress
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Any, Literal
 
 from clusters import facts
-from clusters.architectures import Architecture, PartKind
+from clusters.architectures import FOLDER, Architecture, PartKind
 from clusters.architectures.configuration import Configuration, Group
 from clusters.architectures.engine_settings import laid_over
 
 BUCKET_LENGTH = 63
+STANDBY = 5  # the place of its subnet among the small ones
+OBSERVABILITY, SUMS = FOLDER / "observability", "CHECKSUMS.sha256"
 ROOT_GIB, COMPUTE_ROOT_GIB = 500, 200
 IMAGE = "ubuntu2204"
 DATABASE_UNITS = "4"  # of Aurora: enough for the accounts of a few hundred nodes, and close to nothing while idle
+# Before anything is asked of a cloud nobody needs the true ones.
+ALERTS_TO, NO_TOKEN = "https://portal.invalid/alerts/", "token-that-nobody-has-yet"
 PLAIN_ROLES = frozenset({"controller", "login"})  # they run services, where hyper-threading helps
 
 
@@ -28,6 +33,8 @@ class Wiring:
     role_arn: str  # the role that we act in, which is to administer what is made
     names: Mapping[str, str]  # role of a part -> its name
     outputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # role of a part -> what it gave
+    scripts: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of a participant's script -> its text
+    alerts: tuple[str, str] = (ALERTS_TO, NO_TOKEN)  # where alerts go, and what they show to be let in
 
 
 class MissingOutput(LookupError):
@@ -70,7 +77,9 @@ def _body(architecture: Architecture, wish: Configuration, part: PartKind, wirin
         return hyperpod(architecture, wish, wiring)
     if part.kind == "parallelcluster":
         return parallelcluster(architecture, wish, wiring)
-    parameters = {"base": base_parameters, "eks": eks_parameters, "accounting": accounting_parameters}[part.role]
+    if part.role == "observability":
+        return observability(architecture, wish, part, wiring)
+    parameters = _PARAMETERS[part.role]
     return {
         "TemplateBody": architecture.text(part.template),
         "Parameters": parameters(architecture, wish, wiring),
@@ -98,6 +107,12 @@ def base_parameters(architecture: Architecture, wish: Configuration, wiring: Wir
         openzfs = buckets.openzfs
         parameters["OpenZfsGib"] = str(openzfs.capacity_gib if openzfs else 0)
         parameters["OpenZfsMbs"] = str(openzfs.mbs if openzfs else 0)
+        if "storage.openzfs.deployment" in architecture.parameters:
+            parameters |= {
+                "OpenZfsDeployment": (openzfs and openzfs.deployment) or "SINGLE_AZ_1",
+                "StandbyZoneId": _other_zone(wish),
+                "StandbyCidr": str(blocks[STANDBY]),
+            }
     else:
         first, second = control_zones(architecture, wish)
         parameters |= {
@@ -107,6 +122,11 @@ def base_parameters(architecture: Architecture, wish: Configuration, wiring: Wir
             "ControlCidrB": str(blocks[2]),
         }
     return parameters
+
+
+def _other_zone(wish: Configuration) -> str:
+    """A second zone of the Region, for what has to lie in two; empty where we know of one only."""
+    return next((zone for zone in facts.load().zones.get(wish.region, ()) if zone != wish.az_id), "")
 
 
 def control_zones(architecture: Architecture, wish: Configuration) -> tuple[str, str]:
@@ -120,10 +140,9 @@ def accounting_parameters(architecture: Architecture, wish: Configuration, wirin
     """The database of Slurm's accounts: beside the small subnets, in the nodes' zone and another."""
     lower = next(ipaddress.IPv4Network(wish.vpc_cidr).subnets(1))
     blocks = list(lower.subnets(new_prefix=28))
-    others = [zone for zone in facts.load().zones.get(wish.region, ()) if zone != wish.az_id]
     return {
         "ZoneA": wish.az_id,
-        "ZoneB": others[0] if others else "",
+        "ZoneB": _other_zone(wish),
         "CidrA": str(blocks[3]),
         "CidrB": str(blocks[4]),
         "VpcId": _output(wiring, "base", "VpcId"),
@@ -146,9 +165,60 @@ def eks_parameters(architecture: Architecture, wish: Configuration, wiring: Wiri
     }
 
 
+def grafana_parameters(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, str]:
+    """Amazon Managed Grafana."""
+    name = wiring.names["cluster"]
+    return {"ClusterName": name, "WorkspaceName": name}
+
+
+def observability(architecture: Architecture, wish: Configuration, part: PartKind, wiring: Wiring) -> dict[str, Any]:
+    """What the cluster is watched with, and the files of the machine that collects."""
+    name, bucket = wiring.names["cluster"], _output(wiring, "base", "LifecycleBucketName")
+    files = monitor_files()
+    folder = f"monitor/{digest(files)}"
+    parameters = {
+        "ClusterName": name,
+        "NodeSubnetId": _output(wiring, "base", "NodeSubnetId"),
+        "NodeSecurityGroupId": _output(wiring, "base", "SecurityGroupId"),
+        "FilesBucket": bucket,
+        "FilesFolder": folder,
+        "GrafanaKind": wish.observability,
+        "GrafanaWorkspaceId": _output(wiring, "grafana", "GrafanaWorkspaceId") if wish.managed_grafana else "",
+        "SecretPrefix": f"cohort/monitoring/{name}",
+        "AlertAddress": wiring.alerts[0],
+        "AlertToken": wiring.alerts[1],
+        "AlertRules": (OBSERVABILITY / "alerts.yaml").read_text("utf-8"),
+    }
+    return {
+        "TemplateBody": architecture.text(part.template),
+        "Parameters": parameters,
+        "Capabilities": ["CAPABILITY_IAM"],
+        "objects": [
+            {"bucket": bucket, "key": f"{folder}/{each}", "text": text} for each, text in sorted(files.items())
+        ],
+    }
+
+
+@lru_cache(maxsize=1)
+def monitor_files() -> dict[str, str]:
+    """The set-up of the collector and the dashboards, with their checksums."""
+    files = {path.name: path.read_text("utf-8") for path in sorted((OBSERVABILITY / "monitor").iterdir())}
+    boards = sorted((OBSERVABILITY / "dashboards").glob("*.json"))
+    files |= {f"dashboard-{path.name}": path.read_text("utf-8") for path in boards}
+    return files | {SUMS: _sums(files)}
+
+
+_PARAMETERS = {
+    "base": base_parameters,
+    "eks": eks_parameters,
+    "accounting": accounting_parameters,
+    "grafana": grafana_parameters,
+}
+
+
 def hyperpod(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, Any]:
     """The CreateCluster request without name and tags, and the lifecycle scripts that it points at."""
-    scripts = node_scripts(architecture)
+    scripts = node_scripts(architecture, of_participant(wish, wiring))
     if architecture.orchestrator == "slurm":
         scripts["provisioning_parameters.json"] = json.dumps(provisioning_parameters(wish, wiring), indent=2) + "\n"
     bucket = _output(wiring, "base", "LifecycleBucketName")
@@ -191,14 +261,32 @@ def _group(group: Group, wish: Configuration, wiring: Wiring, source: str) -> di
     return request
 
 
-def node_scripts(architecture: Architecture) -> dict[str, str]:
+def of_participant(wish: Configuration, wiring: Wiring) -> dict[str, str]:
+    """What the participant brings to every node: which images, and a script that runs after ours."""
+    files = {}
+    if wish.images:
+        images = [{**asdict(image), "file": image.file} for image in wish.images]
+        files["images.json"] = json.dumps({"images": images}, indent=1) + "\n"
+    if wish.node_setup:
+        setup = wish.node_setup
+        if setup.sha256 not in wiring.scripts:
+            raise MissingOutput("node_setup", f"{setup.name}, version {setup.version}")
+        files["participant.json"] = json.dumps({"name": setup.name, "version": setup.version}) + "\n"
+        files["participant.sh"] = wiring.scripts[setup.sha256]
+    return files
+
+
+def node_scripts(architecture: Architecture, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """The scripts as nodes get them: with their checksums, and with what each instance type should have."""
-    scripts = architecture.scripts()
+    scripts = architecture.scripts() | dict(more)
     if architecture.checks_nodes:
         scripts["expected.json"] = json.dumps(_expected(), indent=1, sort_keys=True) + "\n"
-        sums = [f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in sorted(scripts.items())]
-        scripts["CHECKSUMS.sha256"] = "".join(sums)
+        scripts[SUMS] = _sums(scripts)
     return scripts
+
+
+def _sums(files: Mapping[str, str]) -> str:
+    return "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in sorted(files.items()))
 
 
 def _expected() -> dict[str, dict[str, Any]]:
@@ -211,7 +299,7 @@ def _expected() -> dict[str, dict[str, Any]]:
 
 def parallelcluster(architecture: Architecture, wish: Configuration, wiring: Wiring) -> dict[str, Any]:
     """The configuration file of ParallelCluster without tags, and the scripts that its nodes run."""
-    scripts = node_scripts(architecture)
+    scripts = node_scripts(architecture, of_participant(wish, wiring))
     bucket = _output(wiring, "base", "LifecycleBucketName")
     key = f"lifecycle/{digest(scripts)}"
     folder, name = f"s3://{bucket}/{key}", wiring.names["cluster"]
@@ -285,7 +373,9 @@ def specimen(wish: Configuration) -> dict[str, Any]:
         "User": "slurm",
         "SecretArn": f"arn:aws:secretsmanager:{wish.region}:000000000000:secret:accounting-000000",
     }
-    wiring = Wiring("0" * 12, "", {"base": "base", "cluster": "cluster"}, {"base": base, "accounting": accounting})
+    scripts = {wish.node_setup.sha256: ""} if wish.node_setup else {}
+    outputs = {"base": base, "accounting": accounting}
+    wiring = Wiring("0" * 12, "", {"base": "base", "cluster": "cluster"}, outputs, scripts)
     return dict(parallelcluster(wish.made_of(), wish, wiring)["configuration"])
 
 
@@ -307,14 +397,16 @@ def _login(group: Group, wish: Configuration, wiring: Wiring, folder: str) -> di
                 {"Policy": "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"},
             ]
         },
-        "CustomActions": _every_node(wish, folder),
+        "CustomActions": _every_node(wish, folder, "login"),
     }
 
 
-def _every_node(wish: Configuration, folder: str) -> dict[str, Any]:
+def _every_node(wish: Configuration, folder: str, role: str = "") -> dict[str, Any]:
     action: dict[str, Any] = {"Script": f"{folder}/every_node.sh"}
     if wish.made_of().checks_nodes:
-        action["Args"] = [wish.region, folder]
+        # What runs the participant's script and has containers is told what it is for.
+        named = [role] if role and "images" in wish.made_of().parameters else []
+        action["Args"] = [wish.region, folder, *named]
     return {"OnNodeConfigured": action}
 
 

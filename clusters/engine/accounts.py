@@ -36,6 +36,7 @@ def step(held: due.Held) -> None:
             return
     try:
         read = {region: _read(row, region) for region in row.regions}
+        center = _identity_center(row)
     except ProviderError as error:
         metrics.provider_error("account", error.kind)
         with acting_for(held.tenant_id, staff=True):
@@ -45,6 +46,7 @@ def step(held: due.Held) -> None:
         CloudAccount.objects.select_for_update().get(pk=row.pk)
         due.finish(held, again_in=HOURLY)
         answered(row.pk, "yes")
+        CloudAccount.objects.filter(pk=row.pk).exclude(identity_center=center).update(identity_center=center)
         for region, (quotas, held_capacity) in read.items():
             changed = _keep(row, region, quotas)
             for name, status in held_capacity.items():
@@ -70,6 +72,17 @@ def _read(row: CloudAccount, region: str) -> tuple[list[dict[str, Any]], dict[st
     states_of = {plan["TrainingPlanName"]: plan["Status"] for plan in plans}
     reserved = aws.pages(account, "ec2", "DescribeCapacityReservations", "CapacityReservations", MaxResults=100)
     return quotas, states_of | {one["CapacityReservationId"]: one["State"] for one in reserved}
+
+
+def _identity_center(row: CloudAccount) -> str:
+    """Whether people can be signed in to Amazon Managed Grafana; a role that may not ask leaves it unknown."""
+    try:
+        told = aws.call(account_of(row, row.regions[0]), "sso-admin", "ListInstances")
+    except ProviderError as error:
+        if error.kind in ("denied", "refused"):
+            return "unknown"
+        raise
+    return "yes" if told.get("Instances") else "no"
 
 
 def _keep(row: CloudAccount, region: str, quotas: list[dict[str, Any]]) -> int:

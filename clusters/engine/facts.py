@@ -9,12 +9,13 @@ import structlog
 from django.conf import settings
 from django.db.models.functions import Now
 
-from clusters import architectures
+from clusters import architectures, node_setups
 from clusters.architectures.configuration import Configuration, Group, read_configuration
 from clusters.architectures.parts import MissingOutput, PartSpec, Wiring, parts
 from clusters.engine import names
 from clusters.findings import Refusals
 from clusters.models import (
+    AlertIntake,
     CloudAccount,
     Cluster,
     ClusterAccess,
@@ -51,6 +52,9 @@ class Known:
     operation: Operation | None = None  # what is under way
     orders: list[NodeOrder] = field(default_factory=list)  # of it
     unreadable: str = ""  # why the configuration cannot be read: what is there is known by the ledger alone
+    scripts: dict[str, str] = field(default_factory=dict)  # of the participant, by their checksums
+    alerts: tuple[str, str] | None = None  # where alerts go, and the token that lets them in
+    surplus: frozenset[str] = frozenset()  # roles of parts that the configuration no longer has
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -97,6 +101,8 @@ class Known:
             role_arn=self.account.role_arn,
             names={role: row.name for role, row in self.rows.items()},
             outputs={role: row.outputs for role, row in self.rows.items()},
+            scripts=self.scripts,
+            **({"alerts": self.alerts} if self.alerts else {}),
         )
 
 
@@ -119,17 +125,21 @@ def read(cluster_id: str) -> Known | None:
     wish, unreadable = None, ""
     try:
         wish = read_configuration(revision.body)
-        specs = parts(architectures.architecture(cluster.architecture, cluster.architecture_version), wish)
+        specs = parts(wish.made_of(), wish)
     except (Refusals, LookupError) as error:
         unreadable, specs = f"The configuration that is kept cannot be read any more: {error}", _by_the_ledger(rows)
+    surplus = _surplus(specs, rows)
     return Known(
         now=cluster.now,
         cluster=cluster,
         configuration=wish,
         revision=revision.number,
         account=account_of(cluster.account, cluster.region),
-        specs=specs,
+        specs=[*specs, *surplus],
+        surplus=frozenset(spec.role for spec in surplus),
         rows=rows,
+        scripts=node_setups.texts(wish.node_setup.sha256) if wish and wish.node_setup else {},
+        alerts=_alerts(cluster) if wish and wish.watched else None,
         nodes=list(Node.objects.filter(cluster=cluster)),
         proofs=list(Proof.objects.filter(cluster=cluster, generation=cluster.generation)),
         smoke_job=Job.objects.filter(
@@ -154,6 +164,25 @@ def _by_the_ledger(rows: Mapping[str, ExternalObject]) -> list[PartSpec]:
     return [PartSpec(row.kind, role, "cluster", (), nothing(role)) for role, row in rows.items()]
 
 
+def _surplus(specs: list[PartSpec], rows: dict[str, ExternalObject]) -> list[PartSpec]:
+    """Parts that were made for an earlier configuration and that this one does not have: they go, the last first."""
+    wished = {spec.role for spec in specs}
+    left = sorted((row for row in rows.values() if row.role not in wished), key=lambda row: row.position)
+    return [PartSpec(row.kind, row.role, "cluster", (), _nothing) for row in left if row.state != "gone"]
+
+
+def _nothing(_wiring: Wiring) -> dict[str, Any]:
+    return {}
+
+
+def _alerts(cluster: Cluster) -> tuple[str, str] | None:
+    """Where the cluster's alerts are posted to, and with which token."""
+    intake = AlertIntake.objects.select_related("tenant").filter(cluster=cluster).first()
+    if intake is None:
+        return None
+    return f"{settings.SITE_URL}/t/{intake.tenant.slug}/clusters/{cluster.pk}/alerts/", str(intake.token)
+
+
 def smoke_name(cluster: Cluster) -> str:
     """The name of the smoke job of this generation: at most one of each exists."""
     return names.part_name(
@@ -166,6 +195,8 @@ def intend_parts(known: Known) -> None:
     cluster = known.cluster
     for position, spec in enumerate(known.specs):
         if spec.role in known.rows:
+            if known.rows[spec.role].position != position:  # a newer version may put others before it
+                ExternalObject.objects.filter(pk=known.rows[spec.role].pk).update(position=position)
             continue
         known.rows[spec.role] = ExternalObject.objects.create(
             tenant_id=cluster.tenant_id,

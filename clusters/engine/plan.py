@@ -42,6 +42,7 @@ class PartNow:
     stoppable: bool = False  # it is being updated in a way that can be stopped
     status: str = ""  # the engine's own word
     takes: frozenset[str] | None = None  # the calls that it takes in this status; None: nobody here knows
+    surplus: bool = False  # the configuration no longer has it
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,17 @@ def _absent(part: PartNow, wish: Wish) -> bool | None:
 def _towards_ready(wish: Wish, parts: Sequence[PartNow]) -> Plan:
     now: dict[str, str] = {}
     moving = "updating" if wish.proven else "creating"
-    for part in parts:
+    for part in [part for part in parts if not part.surplus]:
         step = _make(wish, part, now, moving)
         if step is not None:
             return step
         now[part.role] = "exists"
+    # What is no longer wished goes when nothing depends on it any more.
+    for part in reversed([part for part in parts if part.surplus]):
+        step = _remove(wish, part, now)
+        if step is not None:
+            return replace(step, state=_unless_settled(wish, moving))
+        now[part.role] = "foreign" if not part.ours and part.phase != "absent" else "gone"
     fleet = next((part for part in parts if part.fleet), None)
     if fleet is None:
         return _nodes_and_proofs(wish, parts, now, moving)
@@ -312,13 +319,14 @@ def _conditions(wish: Wish, parts: Sequence[PartNow], found: Plan) -> tuple[Cond
     if found.lost:
         answers: tuple[Answer, ...] = ("unknown", "unknown", "unknown")
     else:
-        complete: Answer = "yes" if parts and all(part.phase == "ready" for part in parts) else "no"
+        kept = [part for part in parts if not part.surplus]
+        complete: Answer = "yes" if kept and all(part.phase == "ready" for part in kept) else "no"
         healthy: Answer = (
             "yes" if found.state == "ready" else ("no" if found.state in ("degraded", "failed") else "unknown")
         )
         current: Answer = (
             "yes"
-            if all(part.applied >= wish.generation and not part.behind and not part.put_back for part in parts)
+            if all(part.applied >= wish.generation and not part.behind and not part.put_back for part in kept)
             else "no"
         )
         answers = (complete, healthy, current)

@@ -147,12 +147,15 @@ def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
         stoppable=bool(seen and row.kind == "stack" and allowed.takes(row.kind, seen.status, "cancel")),
         status=seen.status if seen else "",
         takes=allowed.calls(row.kind, seen.status) if seen else None,
+        surplus=role in known.surplus,
     )
 
 
 def _behind(known: facts.Known, row: ExternalObject, seen: Seen | None) -> bool:
     """Whether the accepted request differs from the wished one; only asked of what is complete and not current."""
     if seen is None or seen.phase not in ("ready", "failed") or row.applied >= known.cluster.generation:
+        return False
+    if row.role in known.surplus:
         return False
     if seen.put_back:
         return True  # it was accepted once and undone: another generation tries again, also with the same request

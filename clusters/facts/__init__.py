@@ -127,6 +127,22 @@ class Facts:
         return next((quota for quota in self.quotas if (quota.service, quota.name) == (service, name)), None)
 
 
+@lru_cache(maxsize=32)
+def openzfs(region: str) -> dict[str, tuple[int, ...]]:
+    """Deployment types of OpenZFS in a Region with their throughputs, the safest first; one that we do not know has one."""
+    rates = {
+        row["deployment"]: tuple(int(rate) for rate in row["mbs"].split(",")) for row in table("openzfs-throughput.tsv")
+    }
+    named = {row["region"]: row["deployments"].split(",") for row in table("openzfs-regions.tsv")}
+    return {kind: rates[kind] for kind in named.get(region, ["SINGLE_AZ_1"])}
+
+
+@lru_cache(maxsize=1)
+def grafana_regions() -> tuple[str, ...]:
+    """Where Amazon Managed Grafana is offered."""
+    return tuple(row["region"] for row in table("managed-grafana-regions.tsv"))
+
+
 def table(file: str) -> list[dict[str, str]]:
     """The rows of one of the files beside, by their heads; lines that begin with # say where it is from."""
     lines = [line for line in (FOLDER / file).read_text("utf-8").splitlines() if line and not line.startswith("#")]

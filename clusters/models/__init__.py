@@ -13,9 +13,13 @@ from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
 from clusters.models.node import Node, NodeInstance
 from clusters.models.operation import Leftover, NodeOrder, Operation
+from clusters.models.software import ContainerImage, InstalledChart, NodeSetup, NodeSetupVersion
 from clusters.models.storage import Bucket, FileSystem
+from clusters.models.watching import Alert, AlertIntake
 
 __all__ = [
+    "Alert",
+    "AlertIntake",
     "Attempt",
     "Bucket",
     "CloudAccount",
@@ -23,13 +27,17 @@ __all__ = [
     "ClusterAccess",
     "ClusterConfiguration",
     "ConfigurationVersion",
+    "ContainerImage",
     "ExternalObject",
     "FileSystem",
+    "InstalledChart",
     "Job",
     "Leftover",
     "Node",
     "NodeInstance",
     "NodeOrder",
+    "NodeSetup",
+    "NodeSetupVersion",
     "Operation",
     "Proof",
     "QuotaGrant",

@@ -39,6 +39,8 @@ class CloudAccount(TenantOwned):
     lost_reason = models.TextField(blank=True)
     last_contact_at = models.DateTimeField(null=True)
     denied_reason = models.TextField(blank=True)
+    # Whether it has IAM Identity Center, which Amazon Managed Grafana signs people in with.
+    identity_center = models.CharField(max_length=7, choices=Access.choices, default=Access.UNKNOWN)
     version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):

@@ -41,6 +41,8 @@ class Job(TenantOwned):
     node_names = models.JSONField(default=list)
     restarts = models.PositiveIntegerField(default=0)
     accelerators = models.PositiveIntegerField(default=0)
+    image = models.CharField(max_length=63, blank=True)  # the name of the cluster's image that its script runs in
+    image_digest = models.CharField(max_length=71, blank=True)
     configuration = models.PositiveIntegerField(default=1)  # the cluster's revision at launch
     launched_by = models.CharField(max_length=60)
     submitted_at = models.DateTimeField(null=True)

@@ -139,7 +139,8 @@ def bodies(wish: Configuration, place: Place, anew: Mapping[str, set[str]]) -> B
     specs = parts(wish.made_of(), wish)
     names = {spec.role: place.names.get(spec.role, f"new-{spec.role}") for spec in specs}
     outputs = {spec.role: _Outputs(spec.role, anew.get(spec.role, set())) for spec in specs}
-    wiring = Wiring(place.account_id, place.role_arn, names, outputs)
+    scripts = {wish.node_setup.sha256: wish.node_setup.sha256} if wish.node_setup else {}
+    wiring = Wiring(place.account_id, place.role_arn, names, outputs, scripts)
     return {spec.role: (spec.kind, spec.body(wiring)) for spec in specs}
 
 
@@ -167,6 +168,9 @@ def change_plan(
         after = bodies(new, place, _anew(before, after)) if old else after
         for role, (kind, body) in after.items():
             found += _effects(kind, role, before[role][1] if role in before else None, body, observed)
+        for role, (kind, body) in before.items():
+            if role not in after and kind == "stack":
+                found += stacks.removal(role, body)
     return _finished(
         "change" if old else "create",
         found,

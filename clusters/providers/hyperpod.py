@@ -84,7 +84,7 @@ class HyperPod:
         tags = [{"Key": key, "Value": value} for key, value in part.tags.items()]
         request = {"ClusterName": part.name, "Tags": tags, **part.body["request"]}
         _check("CreateCluster", request)
-        _upload(account, part)
+        aws.put_objects(account, part.body.get("objects", []))
         try:
             answer = aws.call(account, "sagemaker", "CreateCluster", **request)
         except ProviderError as error:
@@ -101,7 +101,7 @@ class HyperPod:
         if part.body.get("surplus"):
             request["InstanceGroupsToDelete"] = list(part.body["surplus"])
         _check("UpdateCluster", request)
-        _upload(account, part)
+        aws.put_objects(account, part.body.get("objects", []))
         try:
             aws.call(account, "sagemaker", "UpdateCluster", **request)
         except ProviderError as error:
@@ -188,12 +188,6 @@ def _check(operation: str, request: Mapping[str, Any]) -> None:
     wrong = request_check.problems("sagemaker", operation, request)
     if wrong:
         raise ProviderError("refused", " ".join(wrong), code="InvalidRequest")
-
-
-def _upload(account: Account, part: Part) -> None:
-    for each in part.body.get("objects", []):
-        text = each["text"].encode()
-        aws.call(account, "s3", "PutObject", Bucket=each["bucket"], Key=each["key"], Body=text)
 
 
 def _carries(account: Account, part: Part, arn: str) -> bool:

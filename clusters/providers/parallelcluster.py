@@ -66,7 +66,7 @@ class ParallelCluster:
     def create(self, account: Account, part: Part) -> str:
         """First without doing anything, so that its own validators speak; then for real."""
         programs.could_begin(self.program)
-        self._upload(account, part)
+        aws.put_objects(account, part.body.get("objects", []))
         return self._with_fresh_keys(account, lambda: self._create(account, part))
 
     def _create(self, account: Account, part: Part) -> str:
@@ -81,7 +81,7 @@ class ParallelCluster:
 
     def update(self, account: Account, part: Part) -> None:
         programs.could_begin(self.program)
-        self._upload(account, part)
+        aws.put_objects(account, part.body.get("objects", []))
         self._with_fresh_keys(account, lambda: self._update(account, part))
 
     def _update(self, account: Account, part: Part) -> str:
@@ -138,11 +138,6 @@ class ParallelCluster:
         ran = programs.run(self.program, words, files=files, environment=aws.environment(account), keep=self.keep)
         self.ran.append(ran)
         return ran
-
-    def _upload(self, account: Account, part: Part) -> None:
-        for each in part.body.get("objects", []):
-            text = each["text"].encode()
-            aws.call(account, "s3", "PutObject", Bucket=each["bucket"], Key=each["key"], Body=text)
 
 
 def _named(account: Account, part: Part) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """CloudFormation stacks: a base stack or any other part that is a template with parameters.
 
-`Part.body` is {"TemplateBody": str, "Parameters": {name: text}, "Capabilities": [...]}, and for a look at most
+`Part.body` is {"TemplateBody": str, "Parameters": {name: text}, "Capabilities": [...]}, with "objects" that its machines
+read from a bucket ({"bucket", "key", "text"}, put before the stack is asked for), and for a look at most
 {"seen": the key of the newest event that is already recorded}.
 """
 
@@ -76,6 +77,7 @@ class Stacks:
         )
 
     def create(self, account: Account, part: Part) -> str:
+        aws.put_objects(account, part.body.get("objects", []))
         try:
             answer = aws.call(
                 account,
@@ -94,6 +96,7 @@ class Stacks:
         return str(answer["StackId"])
 
     def update(self, account: Account, part: Part) -> None:
+        aws.put_objects(account, part.body.get("objects", []))
         try:
             aws.call(
                 account,

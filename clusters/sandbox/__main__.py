@@ -37,6 +37,7 @@ def main() -> int:
         fsx,
         fsx_backups,
         hyperpod,
+        identity_center,
         instances,
         logs,
         quotas,

@@ -275,5 +275,5 @@ def test_differences_are_told_in_words():
         "The group next comes: 2 × p5.48xlarge.",
         "The group small goes: 1 × g5.2xlarge.",
         "When a node fails its checks: from Automatic to None.",
-        "OpenZFS goes: it was Size of OpenZFS (GiB) 512, Throughput of OpenZFS (MB/s) 256.",
+        "OpenZFS goes: it was Size of OpenZFS (GiB) 512, Throughput of OpenZFS (MB/s) 256, Kind of OpenZFS SINGLE_AZ_1.",
     ]

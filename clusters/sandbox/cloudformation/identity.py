@@ -155,8 +155,17 @@ def _delete_log_group(place: Place, name: str, _: dict[str, Any]) -> None:
     place.ask("logs", "DeleteLogGroup", logGroupName=name)
 
 
+def _change_secret(place: Place, arn: str, old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Another value is another version of it; what was generated stays."""
+    if "SecretString" in new and new["SecretString"] != old.get("SecretString"):
+        place.ask("secretsmanager", "PutSecretValue", SecretId=arn, SecretString=new["SecretString"],
+                  ClientRequestToken=secrets.token_hex(16))  # fmt: skip
+    return {}
+
+
 kind("AWS::IAM::Role", create=_role, delete=_delete_role, update=_change_role, required="AssumeRolePolicyDocument",
      optional="RoleName Path Description ManagedPolicyArns Policies MaxSessionDuration PermissionsBoundary Tags",
+     in_place=lambda old, new: all(old.get(name) == new.get(name) for name in ("RoleName", "Path")),
      attributes="Arn RoleId", comes=18.0, iam="RoleName")  # fmt: skip
 kind("AWS::IAM::Policy", create=_policy, delete=_delete_policy, update=_change_policy,
      required="PolicyName PolicyDocument", optional="Roles", attributes="Id", comes=16.0, iam="-")  # fmt: skip
@@ -168,6 +177,7 @@ kind("AWS::SSM::Parameter", create=_parameter, delete=_delete_parameter, update=
      required="Type Value", optional="Name Description Tags Tier AllowedPattern", attributes="Type Value",
      comes=2.0)  # fmt: skip
 kind("AWS::SecretsManager::Secret", create=_secret, delete=_delete_secret, attributes="Id", comes=3.0,
+     update=_change_secret, in_place=lambda old, new: old.get("Name") == new.get("Name"),
      optional="Name Description SecretString GenerateSecretString KmsKeyId Tags")  # fmt: skip
 kind("AWS::Logs::LogGroup", create=_log_group, delete=_delete_log_group, attributes="Arn", comes=3.0,
      optional="LogGroupName RetentionInDays KmsKeyId Tags")  # fmt: skip

@@ -1,6 +1,7 @@
 """The resources of a template that are machines, or that wait for one: launch templates, instances, tables, nested stacks."""
 
 import dataclasses
+import re
 from typing import Any
 
 from moto.core.utils import get_service_model
@@ -9,6 +10,11 @@ from clusters.sandbox.cloudformation import resources
 from clusters.sandbox.cloudformation.resources import Anything, Made, Place, kind, truth
 from clusters.sandbox.errors import AwsError
 
+# A template may name the newest image of a distribution instead of one image.
+NEWEST_IMAGE = re.compile(
+    r"\{\{resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64(:\d+)?\}\}"
+)
+AMAZON_LINUX = "ami-0c0000000000000a1"
 BOOTSTRAP = 480.0  # sandbox seconds until a head node signals that it is set up
 NESTED = 170.0
 
@@ -28,7 +34,7 @@ def _shaped(shape: Any, value: Any) -> Any:
         return resources.whole(value)
     if shape.type_name == "boolean":
         return truth(value)
-    return str(value) if shape.type_name == "string" else value
+    return NEWEST_IMAGE.sub(AMAZON_LINUX, str(value)) if shape.type_name == "string" else value
 
 
 def _template(place: Place, p: dict[str, Any]) -> Made:

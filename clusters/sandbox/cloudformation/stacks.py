@@ -14,6 +14,7 @@ from clusters.sandbox.cloudformation import (  # noqa: F401 - they register thei
     network,
     records,
     storage,
+    watching,
 )
 from clusters.sandbox.cloudformation import identity as _identity  # noqa: F401
 from clusters.sandbox.cloudformation.resources import KINDS, Place

@@ -14,6 +14,7 @@ register = template.Library()
 
 # state -> (family, words); the family decides colour and shape, the words carry the meaning.
 FAMILIES: dict[str, tuple[str, Any]] = {
+    "firing": ("bad", gettext_lazy("firing")),
     "requested": ("neutral", gettext_lazy("requested")),
     "approved": ("progress", gettext_lazy("approved")),
     "creating": ("progress", gettext_lazy("creating")),

@@ -18,11 +18,15 @@ REPLACES = {
     "base": ("LifecycleBucketName", lambda old: f"{old}-2"),
     "eks": ("ClusterName", lambda old: f"{old}-2"),
     "accounting": ("SecretName", lambda old: f"{old}-2"),
+    "grafana": ("ClusterName", lambda old: f"{old}-2"),
+    "observability": ("SecretPrefix", lambda old: f"{old}-2"),
 }
 REFUSED = {
     "base": ("LustreGib", "1300"),
     "eks": ("KubernetesVersion", "9.99"),
     "accounting": ("CidrB", "10.0.0.48/28"),  # the block that subnet A has
+    "grafana": ("WorkspaceName", "a name"),
+    "observability": ("AlertRules", "groups: [{name: nodes, rules: [{alert: Hot}]}]"),  # of what?
 }
 
 
@@ -33,7 +37,8 @@ def whole(architecture: Architecture) -> Configuration:
     if "accounting" in architecture.parameters:
         document["accounting"] = True
     if "storage.openzfs.capacity_gib" in architecture.parameters:
-        document["storage"]["openzfs"] = {"capacity_gib": 64, "mbs": 64}
+        document["storage"]["openzfs"] = {"capacity_gib": 64}
+    document["observability"] = "instance" if architecture.on_ec2 else "managed"
     if "editor_role" in architecture.parameters:
         document["editor_role"] = "arn:aws:iam::000000000001:role/Trainers"
     return read_configuration(document)

@@ -29,4 +29,5 @@ PY
 )
 python3 "$here/node_check.py" "$type" "$here/expected.json" --without-mounts
 bash "$here/watch_node.sh" "$here"
+bash "$here/participant_setup.sh" "$here" compute
 echo "cohort: done"

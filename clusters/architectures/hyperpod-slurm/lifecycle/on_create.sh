@@ -52,10 +52,14 @@ if [[ $role == controller ]]; then
   for attempt in $(seq 60); do [[ -s /opt/slurm/etc/slurm.conf ]] && break; sleep 5; done
   [[ -s /opt/slurm/etc/slurm.conf ]] || fail "HyperPod left no slurm.conf within five minutes"
   export controllers database_host database_user database_secret shared_folder
+  bash "$here/containers.sh" "$here" "$role"
   bash "$here/slurm_controller.sh" "$cluster_name" "$region" "$address" "$here"
   bash "$here/slurm_access.sh" "$cluster_name" "$region" "$address" "$here"
   systemctl disable --now slurmd 2> /dev/null || true
+  # One controller brings them, also where there are two.
+  if [[ ${controllers%%,*} == "$address" ]]; then bash "$here/import_images.sh" "$here" "$region"; fi
 else
+  bash "$here/containers.sh" "$here" "$role"
   mkdir -p /etc/sysconfig
   echo "SLURMD_OPTIONS=--conf-server $controllers" > /etc/sysconfig/slurmd
   systemctl disable --now slurmctld 2> /dev/null || true
@@ -63,4 +67,5 @@ else
     systemctl enable --now slurmd
   fi
 fi
+bash "$here/participant_setup.sh" "$here" "$role"
 echo "cohort: done"

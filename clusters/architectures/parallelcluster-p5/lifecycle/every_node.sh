@@ -3,7 +3,7 @@
 # the user that jobs run as, looks whether the hardware is whole, and starts the node's metrics.
 set -euo pipefail
 exec > >(tee -a /var/log/cohort-lifecycle.log) 2>&1
-region=$1 folder=$2
+region=$1 folder=$2 role=${3:-compute}
 
 fail() { echo "cohort: $*" >&2; exit 1; }
 here=/opt/cohort/lifecycle
@@ -27,4 +27,7 @@ token=$(curl --silent --fail --max-time 5 -X PUT -H "X-aws-ec2-metadata-token-tt
 type=$(curl --silent --fail --max-time 5 -H "X-aws-ec2-metadata-token: $token" "$machine/meta-data/instance-type")
 python3 "$here/node_check.py" "$type" "$here/expected.json"
 bash "$here/watch_node.sh" "$here"
+bash "$here/containers.sh" "$here" "$role"
+# The head node has more to do first.
+[[ $role == controller ]] || bash "$here/participant_setup.sh" "$here" "$role"
 echo "cohort: done"
