@@ -1,8 +1,10 @@
 """A participant's own scripts for nodes: kept in versions after a look at what would go wrong, found again for a configuration."""
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F
@@ -11,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from clusters import file_checks, states
 from clusters.documents import secrets
-from clusters.findings import Finding
+from clusters.findings import Finding, gettext_noop, untranslated
 from clusters.models import NodeSetup, NodeSetupVersion
 from tenants.history import timeline
 from tenants.models import Tenant
@@ -109,6 +111,55 @@ def resolved(body: Any) -> tuple[Any, list[Finding]]:
         there = ", ".join(text for _value, text in choices()) or "–"
         return body, [Finding("node_setup_unknown", "refused", "node_setup", f"{name}, {number}"[:80], there[:300])]
     return {**body, "node_setup": {"name": name, "version": number, "sha256": row.sha256}}, []
+
+
+REPORT = re.compile(r"cohort-participant-setup (\{.*\})")
+SAID = re.compile(r"cohort-participant-said (.*)")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A participant's script that ended badly on a node: nothing of ours is wrong."""
+
+    name: str
+    number: int
+    code: int
+    host: str
+    lines: tuple[str, ...] = ()
+
+    def sentence(self, translate: Callable[[str], str] = untranslated) -> str:
+        said = " / ".join(self.lines) or "–"
+        return translate(FAILED) % {
+            "name": self.name, "number": self.number, "code": self.code, "host": self.host, "lines": said
+        }  # fmt: skip
+
+
+FAILED = gettext_noop(
+    "The participant's own node set-up “%(name)s”, version %(number)s, ended with code %(code)s on %(host)s; its last "
+    "lines: %(lines)s. It is not Cohort's script: keep a version that works, choose it, and try again."
+)
+
+
+def failure(lines: Iterable[Mapping[str, Any]]) -> Failure | None:
+    """What our wrapper reported of it in the lines of the nodes' set-up; the newest. Pure."""
+    found, said = None, dict[str, list[str]]()
+    for line in lines:
+        node, text = str(line.get("node", "")), str(line.get("text", ""))
+        if match := SAID.search(text):
+            said.setdefault(node, []).append(match[1])
+        elif match := REPORT.search(text):
+            try:
+                told = json.loads(match[1])
+                found = Failure(
+                    str(told["name"]),
+                    int(told["version"]),
+                    int(told["code"]),
+                    str(told["host"]),
+                    tuple(said.get(node, ())[-5:]),
+                )
+            except (ValueError, KeyError, TypeError):
+                continue
+    return found
 
 
 def texts(sha256: str) -> dict[str, str]:

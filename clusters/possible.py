@@ -33,6 +33,8 @@ PARTS = {
     "base": gettext_lazy("base stack"),
     "eks": gettext_lazy("EKS stack"),
     "accounting": gettext_lazy("stack of the accounting database"),
+    "grafana": gettext_lazy("stack of the managed Grafana"),
+    "observability": gettext_lazy("stack that watches it"),
     "cluster": gettext_lazy("cluster itself"),
 }
 

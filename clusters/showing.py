@@ -18,6 +18,8 @@ PART_NAMES = {
     "base": gettext_lazy("Base stack"),
     "eks": gettext_lazy("EKS cluster"),
     "accounting": gettext_lazy("Accounting database"),
+    "grafana": gettext_lazy("Managed Grafana"),
+    "observability": gettext_lazy("Monitoring"),
     "cluster": gettext_lazy("Cluster"),
 }
 PART_TONES = {

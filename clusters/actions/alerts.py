@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from clusters import states
-from clusters.actions import changes, locks
+from clusters.actions import changes
 from clusters.alerts import AlertTold
 from clusters.engine import turns
 from clusters.models import Alert, AlertIntake, Cluster
@@ -30,8 +30,7 @@ def renew_token(*, cluster: Cluster, by: str, version: int | None = None) -> Non
     intake = AlertIntake.objects.select_for_update().filter(cluster=cluster).first()
     if intake is None:
         raise Refused("not_watched", _("%(name)s sends no alerts to Cohort.") % {"name": cluster.name})
-    changes.refuse_unless_changeable(cluster)
-    locks.refuse_while_held(cluster)
+    changes.refuse_unless_possible(cluster, "change")
     AlertIntake.objects.filter(pk=intake.pk).update(
         before=intake.token,
         before_until=timezone.now() + OVERLAP,

@@ -8,7 +8,7 @@ import structlog
 from django.conf import settings
 from django.db.models.functions import Now
 
-from clusters import allowed
+from clusters import allowed, node_setups
 from clusters.architectures.parts import MissingOutput
 from clusters.engine import closing, facts, leftovers, names, orders, proofs, seats, turns, writing
 from clusters.engine.plan import Call, PartNow, Plan, Verb, Wish, plan
@@ -101,7 +101,25 @@ def look(known: facts.Known) -> Looked:
     for role, seen in looked.seen.items():
         if seen.phase == "ready":
             known.rows[role].outputs = dict(seen.outputs)  # later parts are wired with what this look gave
+        elif seen.phase == "failed":
+            looked.seen[role] = _whose(known, role, seen)
     return looked
+
+
+def _whose(known: facts.Known, role: str, seen: Seen) -> Seen:
+    """The provider says that scripts failed; whose it was is in what they said, so that is read now if it was not."""
+    row, wish = known.rows[role], known.configuration
+    if role != "cluster" or not (wish and wish.node_setup):
+        return seen
+    if seen.lines is None:
+        part = known.part(role)
+        since = row.lines[-1]["at"] if row.lines else 0
+        try:
+            seen = adapter(row.kind).look(known.account, replace(part, body={**part.body, "lines_since": since}))
+        except ProviderError:
+            return seen
+    theirs = node_setups.failure([*row.lines, *(seen.lines or ())])
+    return replace(seen, reason=theirs.sentence()) if theirs else seen
 
 
 def _cannot_be_there(known: facts.Known, row: ExternalObject, looked: Looked) -> bool:

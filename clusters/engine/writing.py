@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters import facts as catalogue
-from clusters import states
+from clusters import node_setups, states
 from clusters.accounts import answered
 from clusters.architectures.parts import MissingOutput
 from clusters.engine import evidence
@@ -70,9 +70,27 @@ def _seen(known: Known, row: ExternalObject, seen: Seen) -> None:
         _events(row, seen.events)
     columns["stuck"] = [dict(each) for each in seen.stuck]
     if seen.lines is not None:
+        _theirs(known, row, seen.lines)
         columns |= {"lines": newest_lines(row.lines, seen.lines), "lines_read_at": Now()}
     ExternalObject.objects.filter(pk=row.pk).update(**columns)
     row.refresh_from_db()
+
+
+def _theirs(known: Known, row: ExternalObject, told: Iterable[Mapping[str, Any]]) -> None:
+    """A script of the participant that ended badly is told once, as theirs."""
+    found = node_setups.failure([*row.lines, *told])
+    if found is None or found == node_setups.failure(row.lines):
+        return
+    timeline.record(
+        states.NODE_SETUP_FAILED,
+        about=row,
+        by=ENGINE,
+        name=found.name,
+        number=found.number,
+        code=found.code,
+        host=found.host,
+        lines=" / ".join(found.lines),
+    )
 
 
 def newest_lines(kept: list[dict[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -39,7 +39,8 @@ def _lifecycle(cloud: Cloud, cluster: Any) -> Streams:
             start, now = max(node.began, node.ready - 300.0), cloud.now()
             ended = "completed" if cluster.fails is None else f"failed: {cluster.fails[1]}"
             end = node.ready if cluster.fails is None else cluster.fails[0]
-            told = [(start, "[INFO] running OnCreate script"), (end, f"[INFO] lifecycle scripts {ended}")]
+            says = [(end - 1.0, line) for line in cluster.says]
+            told = [(start, "[INFO] running OnCreate script"), *says, (end, f"[INFO] lifecycle scripts {ended}")]
             return [(_milliseconds(cloud, at), text) for at, text in told if at <= now]
 
         return read

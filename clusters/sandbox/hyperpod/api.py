@@ -81,6 +81,7 @@ def _foresee(cloud: Cloud, call: Call, cluster: Cluster) -> None:
             f" run without errors. Please see CloudWatch log group {group} for lifecycle script logs. ({failure})"
         )
         cluster.fails = (call.now + model.SCRIPTS_FAIL_AFTER, message)
+        cluster.says = failure.says
 
 
 @operation("sagemaker", "DescribeCluster")

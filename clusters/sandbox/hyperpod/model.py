@@ -76,6 +76,7 @@ class Cluster:
     tags: list[dict[str, str]] = field(default_factory=list)
     partitions: dict[str, list[str]] = field(default_factory=dict)
     fails: tuple[float, str] | None = None
+    says: tuple[str, ...] = ()  # what its scripts print before they fail
     updating: float = 0.0
     software: dict[str, tuple[float, float]] = field(default_factory=dict)  # group -> begin and end of its last update
     deleting: float | None = None

@@ -1,6 +1,7 @@
 """The lifecycle scripts of a cluster: whether they are in the bucket, and which group they make what in Slurm."""
 
 import json
+import re
 from typing import Any
 
 from clusters.sandbox.cloud import Cloud
@@ -10,8 +11,16 @@ from clusters.sandbox.services import Call
 DEFAULT_PARTITION = "dev"
 
 
+PARTICIPANTS = re.compile(r"^exit ([1-9]\d{0,2})\s*$", re.M)  # a script of theirs that says so ends badly
+
+
 class ScriptsFail(Exception):
-    """The scripts will end with an error on the nodes; the text is what the cluster's failure message says."""
+    """The scripts will end with an error on the nodes; the text is what the cluster's failure message says, `says` what
+    they print before."""
+
+    def __init__(self, message: str, says: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.says = says
 
 
 def _object(cloud: Cloud, call: Call, uri: str, name: str) -> str:
@@ -31,11 +40,28 @@ def partitions(cloud: Cloud, call: Call, groups: dict[str, dict[str, Any]], on_e
         name = configuration.get("OnCreate") or configuration.get("OnInitComplete")
         if name:
             _object(cloud, call, configuration["SourceS3Uri"], name)
+    _participants(cloud, call, next(iter(groups.values()))["LifeCycleConfig"]["SourceS3Uri"])
     if on_eks:
         return {}
     if any(group.get("SlurmConfig") for group in groups.values()):
         return _from_request(groups)
     return _from_parameters(cloud, call, groups)
+
+
+def _participants(cloud: Cloud, call: Call, uri: str) -> None:
+    """What our wrapper reports when the participant's own script ends badly."""
+    try:
+        theirs = _object(cloud, call, uri, "participant.sh")
+        named = json.loads(_object(cloud, call, uri, "participant.json"))
+    except (ScriptsFail, ValueError):
+        return
+    if ended := PARTICIPANTS.search(theirs):
+        report = {**named, "code": int(ended[1]), "host": "ip-10-0-128-20"}
+        said = [f"cohort-participant-said {line}" for line in theirs[: ended.start()].splitlines()[-2:]]
+        raise ScriptsFail(
+            "OnCreate ended with exit code 1",
+            (*said, f"cohort-participant-setup {json.dumps(report)}"),
+        )
 
 
 def _from_request(groups: dict[str, dict[str, Any]]) -> dict[str, list[str]]:

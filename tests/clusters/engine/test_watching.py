@@ -144,6 +144,18 @@ def test_what_is_no_longer_wished_goes_and_another_script_is_a_planned_change(be
     assert sum(text == SCRIPT + "echo more\n" for text in files.values()) == 1
 
 
+def test_a_script_of_the_participant_that_fails_is_named_as_theirs(bench: Bench, settings):
+    settings.CONSISTENCY_SECONDS = 0
+    keep(bench, "#!/bin/bash\nset -euo pipefail\necho the driver is missing\nexit 7\n")
+    cluster = bench.approved(node_setup={"name": "drivers", "version": 1})
+    failed = bench.until(cluster, "failed")
+    told = bench.part("cluster").reason
+    assert "“drivers”, version 1, ended with code 7 on ip-10-0-128-20" in told and "the driver is missing" in told
+    assert any(told in str(condition["sentence"]) for condition in failed.conditions)
+    [entry] = bench.rows(Entry, kind="node_setup.failed")
+    assert (entry.facts["name"], entry.facts["number"], entry.facts["code"]) == ("drivers", 1, 7)
+
+
 def test_the_account_says_whether_it_has_identity_center(bench: Bench):
     bench.step("account")
     assert bench.rows(CloudAccount)[0].identity_center == "yes"

@@ -17,7 +17,10 @@ import json, sys
 name, version, code, host, log = sys.argv[1:]
 with open(log, errors="replace") as file:
     lines = [line.rstrip()[:300] for line in file.readlines()[-5:]]
-print("cohort-participant-setup", json.dumps({"name": name, "version": int(version), "code": int(code), "host": host, "lines": lines}))
+# Short lines: what is longer is cut on its way to whoever reads it.
+for line in lines:
+    print("cohort-participant-said", line[:220])
+print("cohort-participant-setup", json.dumps({"name": name, "version": int(version), "code": int(code), "host": host[:80]}))
 PY
   exit 1
 fi
