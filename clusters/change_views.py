@@ -172,6 +172,12 @@ def nodes(request: HttpRequest, pk: UUID) -> HttpResponse:
     )
 
 
+def _back(row: Cluster) -> dict[str, Any] | None:
+    """The plan that leads back to what the cluster had before."""
+    planned = foresight.of_rollback(row)
+    return foresight.told(foresight.kept(planned)) if planned else None
+
+
 def _shut(request: HttpRequest, row: Cluster, closed: Refused, told: dict[str, str]) -> HttpResponse:
     status = 200 if request.method == "GET" else closed.status
     return render(request, "clusters/operate.html", {"row": row, "closed": closed.sentence, **told}, status=status)
@@ -256,7 +262,7 @@ def continue_rollback(request: HttpRequest, pk: UUID) -> HttpResponse:
         ),
         "submit": _("Go on with it"),
     }
-    context = {**told, "stuck": stuck}
+    context = {**told, "stuck": stuck, "plan": _back(row)}
     return _order(request, row, form, context, rescues.continue_rollback, fields={"skip": "skip"}, why="why")
 
 
@@ -278,7 +284,7 @@ def roll_back(request: HttpRequest, pk: UUID) -> HttpResponse:
         "tone": "bad",
     }
     form = ReasonForm(posted(request), initial={"version": row.version})
-    return _order(request, row, form, told, rescues.roll_back, fields={}, why="why")
+    return _order(request, row, form, {**told, "plan": _back(row)}, rescues.roll_back, fields={}, why="why")
 
 
 @allow(roles.READ)

@@ -138,6 +138,18 @@ def _ledger(cluster: Cluster, unreadable: Refused) -> Ledger:
     )
 
 
+def of_rollback(cluster: Cluster) -> ChangePlan | None:
+    """What going back to what the cluster had does; None where nothing was changed, or nobody can read it any more."""
+    try:
+        now, before = current(cluster), accepted(cluster)
+    except Refused:
+        return None
+    if not cluster.proven or now == before:
+        return None
+    place, usual = _place(cluster.account, cluster), minutes(cluster.orchestrator, "change")
+    return change_plan(now, before, place, observed(cluster), price_list(), usual)
+
+
 def of_software(cluster: Cluster, groups: list[str]) -> ChangePlan:
     """What an update of the machine image of these groups does; no group named: all of them."""
     now = current(cluster)

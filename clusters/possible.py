@@ -181,6 +181,34 @@ def _by_part(now: Situation, part: PartNow, deed: Deed) -> Refused | None:
     return None
 
 
+def of_file_system(mount: str, status: str) -> Refused | None:
+    """Why the size or throughput of a file system cannot be changed now; None when FSx takes it, or nobody knows."""
+    found = allowed.FILE_SYSTEM.get(status)
+    if found is None or "update" in found.may:
+        return None
+    values = {"mount": mount, "status": status}
+    if found.meaning == "working":
+        sentence = _(
+            "The file system at %(mount)s is %(status)s, and takes no change before that is over. Leave the storage as it "
+            "is, or look again in some minutes."
+        )
+    else:
+        sentence = _(
+            "The file system at %(mount)s is %(status)s, and takes no change any more. Leave the storage as it is, save "
+            "what is on it, and ask for another cluster."
+        )
+    return Refused("file_system", sentence % values, mount=mount, status_of_part=status)
+
+
+def of_node(name: str, status: str) -> Refused | None:
+    """Why HyperPod takes no order to a node in this status; None when it does, or nobody knows."""
+    found = allowed.HYPERPOD_NODE.get(status)
+    if found is None or "order" in found.may:
+        return None
+    sentence = _("%(node)s is %(status)s, and takes no orders before that is over. Leave it out, or wait some minutes.")
+    return Refused("node_moves", sentence % {"node": name, "status": status}, status=422)
+
+
 def _way_out(may: frozenset[allowed.Call]) -> str:
     if "continue" in may:
         return _(

@@ -245,8 +245,8 @@ def trouble(row: Cluster, parts: list[ExternalObject]) -> Trouble | None:
     if NO_ROOM.search(told):
         advice = (
             _(
-                "Cohort asks again every two minutes, for an hour at most, and nothing is paid meanwhile. You can wait, or "
-                "retire it and ask for fewer nodes, for another zone, or with a reservation or training plan that you hold."
+                "Cohort asks again by itself, and nothing is paid meanwhile. You can wait, try again now, or retire it and ask "
+                "for fewer nodes, for another zone, or with a reservation or training plan that you hold."
             )
             if waits
             else _(

@@ -11,7 +11,7 @@ from clusters import checking, facts, foresight, possible, states
 from clusters.actions import locks, software
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
-from clusters.models import Bucket, CloudAccount, Cluster, ExternalObject, Operation, Revision
+from clusters.models import Bucket, CloudAccount, Cluster, ExternalObject, FileSystem, Operation, Revision
 from clusters.plans.planning import ChangePlan
 from tenants.history import timeline
 from tenants.models import ApiToken, Person, Programme
@@ -68,6 +68,7 @@ def change_cluster(
     CloudAccount.objects.select_for_update().get(pk=cluster.account_id)  # a quota is never promised twice
     checked = foresight.check_change(cluster, body)
     wish = checking.refuse_unless_it_fits(checked)
+    _refuse_unless_storage_takes_it(cluster, wish)
     planned = foresight.of_change(cluster, checked)
     assert planned is not None
     if planned.empty and not planned.changes and wish == foresight.current(cluster):
@@ -91,6 +92,16 @@ def refuse_unless_possible(cluster: Cluster, deed: possible.Deed) -> possible.Si
     if refused is not None:
         raise refused
     return now
+
+
+def _refuse_unless_storage_takes_it(cluster: Cluster, wish: Configuration) -> None:
+    """Only what is to be changed has to take it."""
+    before = foresight.current(cluster).storage
+    changed = {"lustre": before.lustre != wish.storage.lustre, "openzfs": before.openzfs != wish.storage.openzfs}
+    for kind, mount, status in FileSystem.objects.filter(cluster=cluster).values_list("kind", "mount", "engine_status"):
+        refused = possible.of_file_system(mount, status) if changed.get(kind) else None
+        if refused is not None:
+            raise refused
 
 
 def _refuse_unless_doable(planned: ChangePlan, *, seen: str, stop_jobs: bool) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters import foresight, states
+from clusters import foresight, possible, states
 from clusters.actions import changes, locks
 from clusters.engine import turns
 from clusters.models import Cluster, Job, Node, NodeOrder, Operation
@@ -94,6 +94,10 @@ def _refuse_unless_there(cluster: Cluster, chosen: list[Node], order: str, *, as
             _("There is no instance in %(nodes)s now; it is on its way or gone.") % {"nodes": ", ".join(empty[:5])},
             status=422,
         )
+    if cluster.orchestrator != "parallelcluster":
+        moving = next((told for node in chosen if (told := possible.of_node(node.name, node.engine_status))), None)
+        if moving is not None:
+            raise moving
     _refuse_controllers(cluster, chosen, order)
     if order == "remove":
         _refuse_to_empty(cluster, chosen)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
-from clusters import possible
+from clusters import foresight, possible
 from clusters.actions import changes, locks
 from clusters.engine import turns
 from clusters.models import Cluster, ExternalObject, Operation
@@ -46,7 +46,10 @@ def _stopped(cluster: Cluster, call: possible.Rescue) -> ExternalObject:
 def _begun(
     cluster: Cluster, kind: Operation.Kind, part: ExternalObject, *, by: str, why: str, body: dict[str, object]
 ) -> Operation:
-    operation = locks.take(cluster, kind, by=by, reason=why, generation=cluster.generation, revision=None)
+    planned = foresight.of_rollback(cluster)
+    plan = {"plan": foresight.kept(planned), "plan_digest": planned.digest} if planned else {}
+    usual = foresight.minutes(cluster.orchestrator, "change").usual
+    operation = locks.take(cluster, kind, by=by, reason=why, generation=cluster.generation, usual_minutes=usual, **plan)
     locks.asked(operation, cluster, by=by)
     told = {"part": part.role, "stuck": part.stuck, **body}
     locks.begin(operation, cluster, by=by, body=told)

@@ -93,6 +93,20 @@ def test_a_configuration_that_cannot_be_read_leaves_what_needs_none():
     assert refused and refused.status == 409 and "no such architecture" in refused.sentence
 
 
+@pytest.mark.parametrize("status", allowed.FILE_SYSTEM)
+def test_storage_is_changed_where_fsx_takes_it(status):
+    refused = possible.of_file_system("/fsx", status)
+    assert (refused is None) == (status in ("AVAILABLE", "MISCONFIGURED"))
+    assert refused is None or (status in refused.sentence and "Leave the storage as it is" in refused.sentence)
+
+
+@pytest.mark.parametrize("status", allowed.HYPERPOD_NODE)
+def test_a_node_is_ordered_where_hyperpod_takes_it(status):
+    refused = possible.of_node("train-workers-1", status)
+    assert (refused is None) == (status in ("Running", "Failure"))
+    assert possible.of_node("train-workers-1", "SomethingNew") is None
+
+
 @pytest.mark.parametrize("word", allowed.FLEET)
 def test_a_fleet_is_moved_by_every_word_but_the_one_that_says_nothing(word):
     now = replace(SLURM_ON_EC2, fleet=word)
@@ -111,7 +125,7 @@ LIMIT = (
     ("state", "needs", "fits", "reason", "headline", "advice"),
     [
         ("failed", "", "", SHORT, "has no room", "another zone"),
-        ("creating", "", SHORT, "", "has no room", "asks again every two minutes"),
+        ("creating", "", SHORT, "", "has no room", "asks again by itself"),
         ("ready", LIMIT, LIMIT, "", "may not have so many", "higher quota"),
         ("degraded", "The stack stopped.", "", "", "A person has to", ""),
         ("failed", "", "", "no such image", "A person has to", ""),
