@@ -292,7 +292,9 @@ def accelerated(wish: Configuration) -> int:
 
 
 def typical(engine: str, what: str) -> Minutes:
-    """By the facts; a kind of change that they do not know takes as long as a change."""
+    """By the facts; a kind of change that they do not know takes as long as a change, and an engine that they do not know
+    as long as any."""
     rows = {(row["engine"], row["what"]): row for row in table("durations.tsv")}
-    row = rows.get((engine, what)) or rows[engine, "change"]
-    return Minutes(int(row["least"]), int(row["most"]))
+    row = rows.get((engine, what)) or rows.get((engine, "change"))
+    known = [row] if row else list(rows.values())
+    return Minutes(min(int(each["least"]) for each in known), max(int(each["most"]) for each in known))
