@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from clusters import architectures, possible
 from clusters.models import CloudAccount, Cluster, ExternalObject, NodeOrder, Operation, Proof
 from clusters.plans.planning import SLOWER
+from clusters.providers import NO_CAPACITY
 from clusters.states import BROKEN
 
 PART_NAMES = {
@@ -123,7 +124,8 @@ def _part(row: Cluster, role: str, part: ExternalObject | None) -> Step:
     name = PART_NAMES.get(role, role)
     if part is None:
         return Step(name, "neutral", "" if row.wanted else _("never asked for"))
-    why = part.reason or (_("complete") if part.state == "exists" else part.status)
+    # The engine's word may be broken at its underscores only.
+    why = part.reason or (_("complete") if part.state == "exists" else part.status.replace("_", "_\u200b"))
     if role == "cluster" and part.state in ("creating", "updating") and not part.reason:
         why = ngettext("%(running)s of %(n)s node runs", "%(running)s of %(n)s nodes run", row.nodes_wanted) % {
             "running": row.nodes_running,
@@ -227,14 +229,15 @@ class Trouble:
     quota: bool = False
 
 
-NO_ROOM = re.compile(r"capacity|InsufficientInstance", re.IGNORECASE)
 NO_QUOTA = re.compile(r"quota|limit|current utilization", re.IGNORECASE)
 
 
-def trouble(row: Cluster, parts: list[ExternalObject]) -> Trouble | None:
+def trouble(row: Cluster, parts: list[ExternalObject], operation: Operation | None = None) -> Trouble | None:
     """Why it does not go on, or goes on only when the provider has room; None when nothing stands in the way."""
     if not row.wanted and not row.needs_person:
         return None
+    if operation is not None and operation.denied_since:
+        return None  # what is under way says itself for whom it waits
     fits = next((each for each in row.conditions if each["type"] == "Fits"), {})
     short = fits.get("sentence", "") if fits.get("status") == "no" else ""
     failed = next((part.reason for part in parts if part.state == "failed" and part.reason), "")
@@ -242,7 +245,7 @@ def trouble(row: Cluster, parts: list[ExternalObject]) -> Trouble | None:
     if not told:
         return None
     waits = not row.needs_person and row.state not in BROKEN
-    if NO_ROOM.search(told):
+    if NO_CAPACITY.search(told):
         advice = (
             _(
                 "Cohort asks again by itself, and nothing is paid meanwhile. You can wait, try again now, or retire it and ask "

@@ -170,7 +170,7 @@ def _shown(
             for change in architectures.changes_since(row.architecture, row.architecture_version)
         ],
         "steps": showing.steps(row, parts, proofs, names),
-        "trouble": showing.trouble(row, parts),
+        "trouble": showing.trouble(row, parts, operation),
         "set_up": showing.set_up_lines(parts) if row.state not in ("ready", "deleted") else [],
         "changing": bool(row.ready_at and operation and operation.state == "running" and row.wanted),
         "coming_up": row.state not in ("ready", "degraded", "deleted"),

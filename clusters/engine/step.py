@@ -13,7 +13,7 @@ from clusters.architectures.parts import MissingOutput
 from clusters.engine import closing, facts, leftovers, names, orders, proofs, seats, turns, writing
 from clusters.engine.plan import Call, PartNow, Plan, Verb, Wish, plan
 from clusters.models import Cluster, ExternalObject, Operation
-from clusters.providers import SLOW, HasFleet, Ordered, Part, ProviderError, Rescue, Seen, adapter
+from clusters.providers import NO_CAPACITY, SLOW, HasFleet, Ordered, Part, ProviderError, Rescue, Seen, adapter
 from clusters.providers.programs import Ran
 from tenants import metrics
 from tenants.wall.acting import acting_for
@@ -160,7 +160,7 @@ def _part(known: facts.Known, looked: Looked, role: str) -> PartNow:
         fleet=seen.fleet if seen else "",
         put_back=bool(seen and seen.put_back),
         deletes=row.deletes,
-        short=bool(seen and seen.phase == "failed" and "capacity" in seen.reason.lower()),
+        short=bool(seen and seen.phase == "failed" and NO_CAPACITY.search(seen.reason)),
         tried=row.incarnation,
         stoppable=bool(seen and row.kind == "stack" and allowed.takes(row.kind, seen.status, "cancel")),
         status=seen.status if seen else "",

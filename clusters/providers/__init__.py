@@ -1,5 +1,6 @@
 """The contract every provider adapter keeps. An adapter translates; it never waits, retries, decides or imports Django."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,6 +8,12 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 Phase = Literal["absent", "busy", "ready", "failed", "deleting"]
+# The provider's words for: there are no machines now. A file system's "storage capacity" is something else.
+NO_CAPACITY = re.compile(
+    r"insufficient\w*\s*capacity|insufficient instances|\b(no|not|have|have not|enough|sufficient|available)\b[^.]{0,40}(?<!storage )\bcapacity\b"
+    r"|capacity (constraint|is not available|not available)",
+    re.IGNORECASE,
+)
 FleetVerb = Literal["start", "stop"]
 Rescue = Literal["continue", "rollback"]
 ErrorKind = Literal["throttled", "unclear", "expired", "denied", "refused"]

@@ -7,6 +7,7 @@ import pytest
 from clusters import allowed, possible, showing, states
 from clusters.models import Cluster, ExternalObject
 from clusters.possible import PartNow, Situation
+from clusters.providers import NO_CAPACITY
 
 READY = Situation("train", "ready", parts=(PartNow("base", "stack", "CREATE_COMPLETE"), PartNow("cluster", "hyperpod", "InService")))  # fmt: skip
 SLURM_ON_EC2 = replace(READY, orchestrator="parallelcluster", fleet="RUNNING", parts=(PartNow("base", "stack", "CREATE_COMPLETE"), PartNow("cluster", "parallelcluster", "UPDATE_COMPLETE, fleet RUNNING")))  # fmt: skip
@@ -144,3 +145,19 @@ def test_what_goes_well_has_no_trouble_and_what_goes_away_only_what_needs_a_pers
     assert showing.trouble(Cluster(state="ready", conditions=[{"type": "Fits", "status": "yes"}]), []) is None
     gone = Cluster(state="deleting", wanted=False, conditions=[{"type": "Fits", "status": "no", "sentence": SHORT}])
     assert showing.trouble(gone, []) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "none"),
+    [
+        (SHORT, True),
+        ("InsufficientInstanceCapacity: We currently do not have sufficient p5.48xlarge capacity in the zone.", True),
+        ("Insufficient capacity for the requested instance type", True),
+        ("There is no Spot capacity available that matches your request.", True),
+        ("Storage capacity can only be increased; it is 4800 GiB and 1200 GiB were asked for.", False),
+        ("Storage capacity must be a multiple of 1200.", False),
+        (LIMIT, False),
+    ],
+)
+def test_a_file_systems_capacity_is_no_want_of_machines(words, none):
+    assert bool(NO_CAPACITY.search(words)) == none
