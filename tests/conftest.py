@@ -49,11 +49,24 @@ class World:
         return self.people[role if role in roles.STAFF_ROLES else f"{role}@{(tenant or self.hoshi).slug}"]
 
 
-def _seat(world: World, tenant: Tenant, role: str, key: str) -> Person:
-    person = Person.objects.create(email=f"{key.replace('@', '.')}@example.org", name=key.replace("_", " ").title())
-    Membership.objects.create(person=person, tenant=tenant, role=role, starts_on=date(2020, 1, 1))
-    world.people[key] = person
-    return person
+def seats(world: World) -> list[tuple[str, Tenant, str]]:
+    """(key, where, role) of everybody who sits somewhere."""
+    staff = [(role, world.office, role) for role in roles.STAFF_ROLES]
+    both = (world.hoshi, world.umi)
+    return staff + [(f"{role}@{tenant.slug}", tenant, role) for tenant in both for role in roles.CUSTOMER_ROLES]
+
+
+def _people(world: World) -> None:
+    """All of them at once: a world is made for more than a thousand tests."""
+    keys = [key for key, *_ in seats(world)] + ["stranger"]
+    made = Person.objects.bulk_create(
+        Person(email=f"{key.replace('@', '.')}@example.org", name=key.replace("_", " ").title()) for key in keys
+    )
+    world.people.update(zip(keys, made, strict=True))
+    Membership.objects.bulk_create(
+        Membership(person=world.people[key], tenant=tenant, role=role, starts_on=date(2020, 1, 1))
+        for key, tenant, role in seats(world)
+    )
 
 
 @pytest.fixture
@@ -71,11 +84,8 @@ def make_world() -> World:
         programme=programme, code="C2", name="Cycle 2", state="running", starts_on=date(2025, 1, 6)
     )
     made = World(office, hoshi, umi, cycle)
-    for role in roles.STAFF_ROLES:
-        _seat(made, office, role, role)
+    _people(made)
     for tenant in (hoshi, umi):
-        for role in roles.CUSTOMER_ROLES:
-            _seat(made, tenant, role, f"{role}@{tenant.slug}")
         with acting_for(tenant):
             made.participations[tenant.slug] = Participation.objects.create(
                 tenant=tenant,
@@ -84,7 +94,6 @@ def make_world() -> World:
                 project=f"The model of {tenant.name}",
                 state="active",
             )
-    made.people["stranger"] = Person.objects.create(email="stranger@example.org", name="Stranger")
     Assignment.objects.create(
         person=made.people["account_team"], tenant=hoshi, duty="account", starts_on=date(2020, 1, 1)
     )
