@@ -5,15 +5,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import engine_check, facts, node_setups
+from clusters import account_told, engine_check, facts, linting, node_setups, preflight_network, states
+from clusters.account_told import Fact, Told
 from clusters.architectures.configuration import Configuration, read_configuration
-from clusters.findings import Finding, Refusals
-from clusters.models import CloudAccount, Cluster, Reservation, Revision, ServiceQuota
+from clusters.findings import Finding, Refusals, in_order
+from clusters.models import (
+    AccountFact,
+    CloudAccount,
+    Cluster,
+    ExternalObject,
+    Node,
+    Reservation,
+    Revision,
+    ServiceQuota,
+)
 from clusters.preflight import Account, Ec2, Held, Network, Plan, Quotas, preflight, refused
 from clusters.states import USES_QUOTA
+from tenants.history import timeline
 from tenants.models import Participation
 from tenants.web.problems import Refused
 
@@ -39,25 +51,60 @@ def check(*, account: CloudAccount, name: str, body: Any, other_than: Cluster | 
         wish = read_configuration(body)
     except Refusals as error:
         return Checked(None, error.findings)
-    quotas = _quotas(account, wish.region)
+    quotas, told = _quotas(account, wish.region), told_by(account, wish.region)
     hyperpod, on_ec2, capacity_used = _usage(account, wish.region, other_than)
+    made = network_of(wish, other_than, told)
     findings = preflight(
         wish,
-        facts.load(),
+        account_told.offers(facts.load(), told, wish.region),
         quotas,
         hyperpod,
-        _plans(wish.region, capacity_used),
-        Network(),
+        account_told.plans(_plans(wish.region, capacity_used), told, wish.region),
+        _room(made, other_than),
         timezone.now(),
         name=name,
         ec2=Ec2(
             quotas={name: value for (service, name), value in quotas.values.items() if service == "ec2"},
             usage=on_ec2,
-            held=_held(wish.region, capacity_used),
+            held=account_told.held(_held(wish.region, capacity_used), told, wish.region),
         ),
         account=_account(account, wish.region, quotas, hyperpod + on_ec2, other_than),
+        told=told,
+        made=made,
     )
-    return Checked(wish, findings)
+    return Checked(wish, in_order([*findings, linting.finding(wish)]))
+
+
+def told_by(account: CloudAccount, region: str) -> Told:
+    """What the account last said of itself."""
+    rows = AccountFact.objects.filter(account=account, region=region)
+    return Told({row.kind: Fact(row.body, row.read_at, row.error) for row in rows}, timezone.now())
+
+
+def network_of(wish: Configuration, cluster: Cluster | None, told: Told) -> preflight_network.Network | None:
+    """The network of a cluster that is there, or the one that its base will make; None when nobody knows of it."""
+    base = ExternalObject.objects.filter(cluster=cluster, role="base", existed=True).first() if cluster else None
+    if base is not None:
+        fact = told["network"]
+        return preflight_network.of_account(fact.body, base.outputs, fact.read_at) if fact.body is not None else None
+    made_of = wish.made_of()
+    template = next(part.template for part in made_of.parts if part.role == "base")
+    return preflight_network.of_template(made_of.text(template))
+
+
+def _room(made: preflight_network.Network | None, cluster: Cluster | None) -> Network:
+    """What a subnet that is there has free for this cluster: also what its own nodes hold already."""
+    if made is None or made.known_at is None or made.free is None or cluster is None:
+        return Network()
+    known = facts.load()
+    orchestrator: facts.Orchestrator = "eks" if cluster.orchestrator.endswith("eks") else "slurm"
+    there = Node.objects.filter(cluster=cluster).exclude(state__in=["gone", "pending"])
+    held = sum(
+        instance.addresses(orchestrator)
+        for kind in there.values_list("instance_type", flat=True)
+        if (instance := known.instance(kind)) is not None
+    )
+    return Network(made.range, free_addresses=made.free + held, known_at=made.known_at)
 
 
 def check_with_engine(*, account: CloudAccount, name: str, body: Any) -> Checked:
@@ -91,8 +138,28 @@ def _account(
         limits=quotas.values,
         read_at=quotas.read_at,
         usage=usage,
-        clusters=1 if usage or other_than is not None else 0,
+        clusters=_others(row, region, other_than).count(),
+        makes_base=other_than is None or not _has_base(other_than),
+        mine=_counts(other_than) if other_than is not None else {},
     )
+
+
+def _has_base(cluster: Cluster) -> bool:
+    return ExternalObject.objects.filter(cluster=cluster, role="base", existed=True).exists()
+
+
+def _counts(cluster: Cluster) -> Counter[str]:
+    """Instances by type of the newest configuration."""
+    body = Revision.objects.filter(cluster=cluster).order_by("-number").values_list("body", flat=True).first()
+    counts: Counter[str] = Counter()
+    for group in (body or {}).get("instance_groups", []):
+        counts[group["instance_type"]] += group["count"]
+    return counts
+
+
+def _others(account: CloudAccount, region: str, other_than: Cluster | None) -> QuerySet[Cluster]:
+    clusters = Cluster.objects.filter(account=account, region=region, state__in=USES_QUOTA)
+    return clusters.exclude(pk=other_than.pk) if other_than is not None else clusters
 
 
 def _usage(
@@ -100,9 +167,7 @@ def _usage(
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """What the account's other clusters take, the wished ones included: instances by type on HyperPod, the same on EC2,
     and instances by training plan or reservation."""
-    clusters = Cluster.objects.filter(account=account, region=region, state__in=USES_QUOTA)
-    if other_than is not None:
-        clusters = clusters.exclude(pk=other_than.pk)
+    clusters = _others(account, region, other_than)
     newest: dict[Any, Any] = {}
     rows = Revision.objects.filter(cluster__in=clusters).order_by("number").values_list("cluster_id", "body")
     for cluster_id, body in rows:
@@ -157,6 +222,19 @@ def _plans(region: str, used: Counter[str]) -> list[Plan]:
         )
         for row in rows
     ]
+
+
+def tell(participation: Participation, *, key: str, name: str, sentences: list[str], day: str) -> None:
+    """What fitted and no longer does, as work of the participant: an entry of which support makes a case."""
+    timeline.record(
+        states.NO_LONGER_FITS,
+        about=participation,
+        by="engine",
+        key=key,
+        name=name,
+        day=day,
+        why=" ".join(sentences)[:1500],
+    )
 
 
 def told(finding: Finding) -> dict[str, Any]:

@@ -77,6 +77,39 @@ class FileOrText(forms.Form):
         }
 
 
+class CheckForm(FileOrText):
+    """A file that is only looked at: a script, a template, a manifest, a configuration."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name of the file"),
+        max_length=120,
+        required=False,
+        widget=forms.TextInput(attrs=PLAIN),
+    )
+    field_order = ["name", "text", "file"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["beside"], self.fields["reason"]
+        self.fields["text"].label = _("Text")
+        self.fields["text"].help_text = _(
+            "A shell script, a template of CloudFormation, a manifest for Kubernetes, or a configuration. It is looked at "
+            "here and not kept."
+        )
+
+    def clean(self) -> dict[str, Any]:
+        told = super().clean()
+        if not self.errors and not told.get("text", "").strip():
+            self.add_error("text", _("Paste something, or choose a file."))
+        return told
+
+    def told(self) -> tuple[str, str]:
+        """Name and text. A browser sends what was pasted with the ends of lines of Windows, whatever they were."""
+        source = self.source()
+        text = source["text"] if source["origin_name"] else source["text"].replace("\r\n", "\n")
+        return self.cleaned_data.get("name") or source["origin_name"] or "file", text
+
+
 class KeepForm(FileOrText):
     """A new configuration."""
 

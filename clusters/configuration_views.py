@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import architectures, checking, configuring, foresight
-from clusters.configuration_forms import ConfigurationFilters, EditForm, KeepForm
+from clusters import architectures, checking, configuring, file_checks, foresight, listing
+from clusters.configuration_forms import CheckForm, ConfigurationFilters, EditForm, KeepForm
 from clusters.documents import kinds
 from clusters.documents.reading import Unreadable
 from clusters.findings import Finding
@@ -53,8 +53,32 @@ def index(request: HttpRequest) -> HttpResponse:
         "older": page.next,
         "several": len(everybody) > 1,
         "new_at": new_at,
+        "check_at": reverse("check_file", args=[everybody[0].slug])
+        if request.role in roles.LAUNCH and len(everybody) == 1
+        else "",
     }
     return render(request, "clusters/configurations.html", context, status=200 if form.is_valid() else 400)
+
+
+@allow(roles.LAUNCH)
+@require_http_methods(["GET", "POST"])
+def check_file(request: HttpRequest) -> HttpResponse:
+    """Look at a file of somebody's own for mistakes that are known; nothing of it is kept."""
+    form = CheckForm(posted(request), request.FILES or None)
+    context: dict[str, Any] = {"form": form}
+    status = 200
+    if request.method == "POST":
+        if form.is_valid():
+            name, text = form.told()
+            found = file_checks.findings(name, text)
+            context |= {
+                "looked_at": name,
+                "lines": [listing.of_finding(each) | {"line": each.values.get("line", 1)} for each in found],
+                "size": len(text.splitlines()),
+            }
+        else:
+            status = 422
+    return render(request, "clusters/check_file.html", context, status=status)
 
 
 @allow(roles.OPERATE)

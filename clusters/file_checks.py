@@ -4,6 +4,7 @@ The codes are those of `findings`; what a file is, its text says. Templates, Par
 for Kubernetes and shell scripts are known; anything else is looked at for what holds for every file.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import yaml
 
 from clusters.architectures.configuration import RESERVATION
+from clusters.documents import reading, secrets
 from clusters.findings import Finding
 
 LARGEST = 1_000_000
@@ -45,6 +47,9 @@ LAYERS = ("num_layers", "n_layers", "num_hidden_layers")
 APART = 0.4  # a model whose layers make 40 % more or fewer parameters than its name says is another one
 
 
+HOSTILE = frozenset({"read_code", "read_alias", "read_deep", "read_too_large", "read_number"})
+
+
 class _Tolerant(yaml.SafeLoader):
     """Reads `!Ref` and the like as what they hold, and never anything that runs."""
 
@@ -63,16 +68,31 @@ _Tolerant.add_multi_constructor("!", _any_tag)
 def findings(name: str, text: str) -> list[Finding]:
     """Everything that is known to go wrong with this file, in the order of its lines."""
     if len(text) > LARGEST:
-        return [Finding("too_large", "refused", name, len(text), LARGEST, "characters")]
+        return [Finding("too_large", "refused", name, len(text), LARGEST, "characters", values={"line": 1})]
     if not text.strip():
         return [_found("file_empty", 1)]
-    found = [*_of_any(text)]
+    found = [*secrets.findings(text), *_of_any(text)]
     if text.startswith("#!") or name.endswith((".sh", ".sbatch")):
         found += _of_script(text)
+    elif hostile := _hostile(text):
+        found.append(hostile)  # and nothing is built of it
     else:
         for document in _documents(text):
             found += _of_document(document, text)
-    return sorted(found, key=lambda each: each.values["line"])
+    return sorted(found, key=lambda each: int(each.values["line"]))
+
+
+def _hostile(text: str) -> Finding | None:
+    """What would run, unfold or never end when something is built of it; a file of several documents is none of that."""
+    for part in re.split(r"^---[^\n]*\n", text, flags=re.M):
+        try:
+            reading.read(part, tags=True)
+        except reading.Unreadable as error:
+            if error.finding.code in HOSTILE:
+                before = text.count("\n", 0, text.find(part))
+                values = {**error.finding.values, "line": int(error.finding.values["line"]) + before}
+                return dataclasses.replace(error.finding, field="", values=values)
+    return None
 
 
 def _found(code: str, line: int, asked: Any = "", allowed: Any = "", **values: Any) -> Finding:

@@ -1,25 +1,21 @@
 """One thing that was checked: whether it fits, the numbers, and who can change it; and the sentences that say so."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
+
+from clusters import account_words
+from clusters.wording import gettext_noop
 
 Level = Literal["ok", "warning", "refused"]
 Verdict = Literal["pass", "fail", "unknown", "mind"]
 # Nobody could say, so it warns and does not pass.
-NOT_KNOWN = frozenset(
-    {
-        "type_offer_unknown", "type_quota_unknown", "cluster_quota_unknown", "total_quota_unknown", "vcpu_quota_unknown",
-        "interfaces_unknown", "networks_unknown", "elastic_ips_unknown", "access_unknown",
-        "schema_off", "schema_away", "schema_late", "schema_dumb",
-    }
-)  # fmt: skip
-
-
-def gettext_noop(text: str) -> str:
-    """Marks a sentence for translation; whoever shows it translates."""
-    return text
+NOT_KNOWN = account_words.NOT_KNOWN | {
+    "type_offer_unknown", "type_quota_unknown", "cluster_quota_unknown", "total_quota_unknown", "vcpu_quota_unknown",
+    "interfaces_unknown", "networks_unknown", "elastic_ips_unknown", "access_unknown",
+    "schema_off", "schema_away", "schema_late", "schema_dumb",
+}  # fmt: skip
 
 
 def untranslated(text: str) -> str:
@@ -71,6 +67,14 @@ class Finding:
         }
 
 
+ORDER: Mapping[str, int] = {"refused": 0, "warning": 1, "ok": 2}
+
+
+def in_order(found: Iterable[Finding]) -> list[Finding]:
+    """Refusals first, then what is to be minded or not known, then what fits."""
+    return sorted(found, key=lambda each: ORDER[each.level])
+
+
 class Refusals(Exception):
     """A request that cannot be taken as it is: everything that is wrong with it at once."""
 
@@ -86,6 +90,9 @@ WHO: Mapping[str, str] = {
     "you": gettext_noop("you, in this request"),
     "account_team": gettext_noop("your account team"),
     "architect": gettext_noop("the lead architect"),
+    "owner": gettext_noop("whoever owns the account"),
+    "provider": gettext_noop("AWS alone, when it is made"),
+    "cohort": gettext_noop("nobody: Cohort does it by itself"),
 }
 
 UNITS: Mapping[str, str] = {
@@ -100,6 +107,10 @@ UNITS: Mapping[str, str] = {
     "percent": gettext_noop("percent"),
     "interfaces": gettext_noop("network interfaces"),
     "networks": gettext_noop("networks"),
+    "gateways": gettext_noop("gateways"),
+    "security groups": gettext_noop("security groups"),
+    "file systems": gettext_noop("file systems"),
+    "actions": gettext_noop("actions"),
 }
 
 SENTENCES: Mapping[str, str] = {
@@ -393,6 +404,7 @@ SENTENCES: Mapping[str, str] = {
         "You asked for %(asked)s %(unit)s of Lustre; the quota of this account in %(region)s allows %(allowed)s."
     ),
     "lustre": gettext_noop("Lustre will have %(asked)s %(unit)s and carry %(rate)s MB/s in all."),
+    **account_words.SENTENCES,
 }
 
 ADVICE: Mapping[str, str] = {
@@ -522,4 +534,5 @@ ADVICE: Mapping[str, str] = {
     "addresses_short": gettext_noop("Ask for a subnet of %(suggestion)s or larger, or for fewer nodes."),
     "addresses_tight": gettext_noop("Ask for a subnet of %(suggestion)s to be safe."),
     "lustre_quota_exceeded": gettext_noop("Ask for less, or let %(who)s have the quota “%(quota)s” raised."),
+    **account_words.ADVICE,
 }

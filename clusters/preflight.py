@@ -4,20 +4,28 @@ import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from clusters import facts as known_facts
-from clusters import preflight_account, preflight_ec2
+from clusters import (
+    preflight_account,
+    preflight_ec2,
+    preflight_network,
+    preflight_roles,
+    preflight_storage,
+    training_plans,
+)
+from clusters.account_told import NOTHING, Told
 from clusters.architectures.configuration import (
     Configuration,
-    Group,
     read_configuration,
 )
 from clusters.architectures.parts import ROOT_GIB
 from clusters.facts import Facts
-from clusters.findings import Finding, Level, Refusals
+from clusters.findings import Finding, Level, Refusals, in_order
 from clusters.preflight_account import Account
 from clusters.preflight_ec2 import Ec2, Held
+from clusters.training_plans import Plan
 
 __all__ = [
     "Account",
@@ -37,8 +45,6 @@ __all__ = [
 NAME = re.compile(r"[a-z](-*[a-z0-9])*")  # HyperPod takes a digit in front, CloudFormation does not
 NAME_LENGTH = 63
 RESERVED_ADDRESSES = 5  # AWS keeps so many of every subnet
-ENDS_SOON = timedelta(days=14)
-USABLE_PLANS = frozenset({"scheduled", "active"})
 LARGEST_SUBNET = 16
 
 
@@ -55,26 +61,12 @@ class Quotas:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A training plan of the account."""
-
-    name: str
-    instance_type: str
-    region: str
-    az_id: str
-    count: int
-    state: str  # scheduled, active, expired, failed, pending
-    starts_at: datetime | None = None
-    ends_at: datetime | None = None
-    used: int = 0  # by other clusters of ours, wished or real
-
-
-@dataclass(frozen=True)
 class Network:
     """The subnet when the site has one already; None counts stand for a subnet that is still to be made."""
 
     subnet: str = ""
     free_addresses: int | None = None
+    known_at: datetime | None = None
 
 
 def preflight(
@@ -89,12 +81,15 @@ def preflight(
     name: str = "",
     ec2: Ec2 | None = None,
     account: Account | None = None,
+    told: Told = NOTHING,
+    made: preflight_network.Network | None = None,
 ) -> list[Finding]:
     """All findings, refusals first.
 
     `usage` counts instances by plain type in the account's *other* clusters of the Region, those that are only wished
     included, since the quota does not tell them apart once they are made. `ec2` is the same for engines that launch
-    instances of EC2 itself, whose quotas and reservations are others.
+    instances of EC2 itself, whose quotas and reservations are others. `told` is what the account said of itself, `made`
+    the network that the nodes will lie in.
     """
     capacity: tuple[Iterable[Finding], ...]
     if configuration.made_of().engine == "parallelcluster":
@@ -109,19 +104,27 @@ def preflight(
             _type_quotas(configuration, quotas, usage),
             _cluster_quotas(configuration, quotas, usage),
             _disk_quota(configuration, quotas),
-            _plans(configuration, facts, reservations, now),
+            training_plans.findings(configuration, facts, reservations, now),
         )
     checks = (
         _name(name),
         _place(configuration, facts),
-        _types(configuration, facts),
+        _types(configuration, facts, told["offerings"].read_at),
         *capacity,
         _addresses(configuration, facts, network),
         _storage(configuration, quotas),
-        preflight_account.findings(configuration, facts, account) if account else (),
+        _of_account(configuration, facts, account, told, made) if account else (),
     )
-    order = {"refused": 0, "warning": 1, "ok": 2}
-    return sorted((finding for check in checks for finding in check), key=lambda finding: order[finding.level])
+    return in_order(finding for check in checks for finding in check)
+
+
+def _of_account(
+    wish: Configuration, facts: Facts, account: Account, told: Told, made: preflight_network.Network | None
+) -> Iterator[Finding]:
+    yield from preflight_account.findings(wish, facts, account, told)
+    yield from preflight_roles.findings(wish, account, told)
+    yield from preflight_network.findings(wish, facts, made)
+    yield from preflight_storage.findings(wish, account, told)
 
 
 def refused(findings: Sequence[Finding]) -> list[Finding]:
@@ -150,7 +153,7 @@ def _place(wish: Configuration, facts: Facts) -> Iterator[Finding]:
     yield Finding(code, level, "az_id", wish.az_id, ", ".join(zones), values={"region": wish.region})
 
 
-def _types(wish: Configuration, facts: Facts) -> Iterator[Finding]:
+def _types(wish: Configuration, facts: Facts, read_at: datetime | None) -> Iterator[Finding]:
     for instance_type in wish.counts():
         path = _path(wish, instance_type)
         values = {"region": wish.region, "zone": wish.az_id}
@@ -164,14 +167,29 @@ def _types(wish: Configuration, facts: Facts) -> Iterator[Finding]:
         elif not zones:
             regions = [region for region in wish.made_of().regions if facts.offered(region, instance_type)]
             elsewhere = ", ".join(regions) or "—"
-            yield Finding("type_not_in_region", "refused", path, instance_type, suggestion=elsewhere, values=values)
+            yield Finding(
+                "type_not_in_region",
+                "refused",
+                path,
+                instance_type,
+                suggestion=elsewhere,
+                values=values,
+                known_at=read_at,
+            )
         elif wish.az_id not in zones:
             offered = ", ".join(zones)
             yield Finding(
-                "type_not_in_zone", "refused", path, instance_type, offered, suggestion=offered, values=values
+                "type_not_in_zone",
+                "refused",
+                path,
+                instance_type,
+                offered,
+                suggestion=offered,
+                values=values,
+                known_at=read_at,
             )
         else:
-            yield Finding("type_offered", "ok", path, instance_type, values=values)
+            yield Finding("type_offered", "ok", path, instance_type, values=values, known_at=read_at)
 
 
 def _type_quotas(wish: Configuration, quotas: Quotas, usage: Mapping[str, int]) -> Iterator[Finding]:
@@ -215,60 +233,6 @@ def _disk_quota(wish: Configuration, quotas: Quotas) -> Iterator[Finding]:
         )
 
 
-def _plans(wish: Configuration, facts: Facts, plans: Sequence[Plan], now: datetime) -> Iterator[Finding]:
-    named: dict[str, int] = {}
-    for group in wish.instance_groups:
-        if group.training_plan:
-            named[group.training_plan] = named.get(group.training_plan, 0) + group.count
-    for index, group in enumerate(wish.instance_groups):
-        path = f"instance_groups[{index}].training_plan"
-        values = {"group": group.name, "type": known_facts.ml_name(group.instance_type), "plan": group.training_plan}
-        if group.training_plan:
-            plan = next((each for each in plans if each.name == group.training_plan), None)
-            yield from _plan(wish, group, plan, named[group.training_plan], path, values, now)
-        elif (instance := facts.instance(group.instance_type)) and instance.accelerators:
-            yield Finding(
-                "plan_absent", "warning", path, group.count, unit="instances", who="account_team", values=values
-            )
-
-
-def _plan(
-    wish: Configuration,
-    group: Group,
-    plan: Plan | None,
-    asked: int,
-    path: str,
-    values: Mapping[str, object],
-    now: datetime,
-) -> Iterator[Finding]:
-    def refuse(code: str, told: object, allowed: object = "", **more: object) -> Finding:
-        return Finding(code, "refused", path, told, allowed, "instances", "account_team", values={**values, **more})
-
-    if plan is None or plan.region != wish.region:
-        yield refuse("plan_missing", group.training_plan)
-        return
-    left = plan.count - plan.used
-    wrong = []
-    if known_facts.plain_name(plan.instance_type) != group.instance_type:
-        wrong.append(refuse("plan_type", group.instance_type, known_facts.plain_name(plan.instance_type)))
-    if plan.az_id and plan.az_id != wish.az_id:
-        wrong.append(refuse("plan_zone", wish.az_id, plan.az_id))
-    if asked > left:
-        wrong.append(refuse("plan_count", asked, max(left, 0), total=plan.count))
-    if plan.ends_at and plan.ends_at <= now:
-        wrong.append(refuse("plan_over", group.training_plan, _day(plan.ends_at)))
-    elif plan.state not in USABLE_PLANS:
-        wrong.append(refuse("plan_state", plan.state))
-    elif plan.starts_at and plan.starts_at > now:
-        wrong.append(Finding("plan_not_begun", "warning", path, "", _day(plan.starts_at), values=values))
-    elif plan.ends_at and plan.ends_at - now <= ENDS_SOON:
-        ends = _day(plan.ends_at)
-        wrong.append(Finding("plan_ends_soon", "warning", path, "", ends, who="account_team", values=values))
-    yield from wrong
-    if not any(finding.level == "refused" for finding in wrong):
-        yield Finding("plan", "ok", path, group.count, left, "instances", values=values)
-
-
 def _addresses(wish: Configuration, facts: Facts, network: Network) -> Iterator[Finding]:
     orchestrator = wish.made_of().orchestrator
     per_type = {name: facts.instance(name) for name in wish.counts()}
@@ -290,7 +254,10 @@ def _addresses(wish: Configuration, facts: Facts, network: Network) -> Iterator[
         # A replacement comes before the failed node's interfaces are gone.
         code, level = "addresses_tight", "warning"
     suggestion = f"/{_subnet_for(asked + largest)}"
-    yield Finding(code, level, "subnet_cidr", asked, free, "addresses", suggestion=suggestion, values=values)
+    yield Finding(
+        code, level, "subnet_cidr", asked, free, "addresses", suggestion=suggestion, values=values,
+        known_at=network.known_at,
+    )  # fmt: skip
 
 
 def _subnet_for(addresses: int) -> int:
@@ -316,7 +283,3 @@ def _storage(wish: Configuration, quotas: Quotas) -> Iterator[Finding]:
 def _path(wish: Configuration, instance_type: str, name: str = "instance_type") -> str:
     index = next(i for i, group in enumerate(wish.instance_groups) if group.instance_type == instance_type)
     return f"instance_groups[{index}].{name}"
-
-
-def _day(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"

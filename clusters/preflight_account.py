@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from clusters.account_told import Told
 from clusters.architectures.configuration import Configuration
 from clusters.facts import Facts
 from clusters.findings import Finding
@@ -11,6 +12,10 @@ from clusters.findings import Finding
 INTERFACES = ("vpc", "Network interfaces per Region")
 NETWORKS = ("vpc", "VPCs per Region")
 ELASTIC_IPS = ("ec2", "EC2-VPC Elastic IPs")
+NAT_GATEWAYS = ("vpc", "NAT gateways per Availability Zone")
+SECURITY_GROUPS = ("vpc", "VPC security groups per Region")
+# So many security groups come with a cluster: ours and the network's own, and those that its engine makes for itself.
+GROUPS = {"hyperpod": 2, "parallelcluster": 6}
 
 
 @dataclass(frozen=True)
@@ -25,19 +30,43 @@ class Account:
     read_at: datetime | None = None
     usage: Mapping[str, int] = field(default_factory=dict)  # instances by type in our other clusters of the Region
     clusters: int = 0
+    makes_base: bool = True  # a network, an address and a gateway are still to be made for this one
+    mine: Mapping[str, int] = field(default_factory=dict)  # instances by type that this cluster has already
 
 
-def findings(wish: Configuration, facts: Facts, account: Account) -> Iterator[Finding]:
+def findings(wish: Configuration, facts: Facts, account: Account, told: Told) -> Iterator[Finding]:
     yield _residency(wish, account)
     yield _access(account)
     if wish.editor_role:
         yield _editor(wish, account)
+    yield _interfaces(wish, facts, account, told)
+    if account.makes_base:
+        # Every cluster has a base of its own. What others than we have made counts as soon as the account told of it.
+        gateways = told.value("network", "nat_gateways")
+        there = None if gateways is None else int(gateways.get(wish.az_id, 0))
+        groups = GROUPS.get(wish.made_of().engine, 2) + (1 if wish.made_of().orchestrator == "eks" else 0)
+        for code, quota, asked, used, unit in (
+            ("networks", NETWORKS, 1, _length(told, "networks"), "networks"),
+            ("elastic_ips", ELASTIC_IPS, 1, told.value("network", "addresses"), "addresses"),
+            ("nat_gateways", NAT_GATEWAYS, 1, there, "gateways"),
+            ("security_groups", SECURITY_GROUPS, groups, told.value("network", "security_groups"), "security groups"),
+        ):
+            least = account.clusters * (groups if code == "security_groups" else 1)
+            yield _limit(code, quota, asked, max(used or 0, least), unit, wish, account, told)
+
+
+def _length(told: Told, name: str) -> int | None:
+    found = told.value("network", name)
+    return None if found is None else len(found)
+
+
+def _interfaces(wish: Configuration, facts: Facts, account: Account, told: Told) -> Finding:
+    """What others wished but do not have yet counts as much as what the account has."""
     mine = sum(_cards(kind, facts) * count for kind, count in wish.counts().items())
+    here = sum(_cards(kind, facts) * count for kind, count in account.mine.items())
     others = sum(_cards(kind, facts) * count for kind, count in account.usage.items())
-    first = 0 if account.clusters else 1  # a base stack serves all clusters of ours in the account and Region
-    yield _limit("interfaces", INTERFACES, mine, others, "interfaces", wish, account)
-    yield _limit("networks", NETWORKS, first, 1 - first, "networks", wish, account)
-    yield _limit("elastic_ips", ELASTIC_IPS, first, 1 - first, "addresses", wish, account)
+    there = told.value("network", "interfaces") or 0
+    return _limit("interfaces", INTERFACES, mine, max(there - here, others), "interfaces", wish, account, told)
 
 
 def _cards(kind: str, facts: Facts) -> int:
@@ -62,6 +91,7 @@ def _access(account: Account) -> Finding:
         "ok" if level == "ok" else "warning",
         "account",
         account.number,
+        who="owner",
         values=values,
         known_at=account.checked_at,
     )
@@ -91,12 +121,19 @@ def _limit(
     unit: str,
     wish: Configuration,
     account: Account,
+    told: Told,
 ) -> Finding:
-    """Against what clusters of ours take; what others take in the account is not known, and the sentence says so."""
+    """Against what the account has, or, where it has not told, what clusters of ours take."""
     allowed = account.limits.get(quota)
     values = {"region": wish.region, "quota": quota[1], "used": used, "left": max(int(allowed or 0) - used, 0)}
-    common = {"unit": unit, "who": "account_team", "values": values, "known_at": account.read_at}
+    common = {
+        "unit": unit,
+        "who": "account_team",
+        "values": values,
+        "known_at": told["network"].read_at or account.read_at,
+    }
     if allowed is None:
+        common["known_at"] = None
         return Finding(f"{code}_unknown", "warning", "account", asked, "?", **common)
     if asked + used > allowed:
         return Finding(f"{code}_exceeded", "refused", "account", asked, int(allowed), **common)

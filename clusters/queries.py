@@ -15,6 +15,7 @@ from clusters.models import (
     Job,
     Node,
     Operation,
+    Preflight,
     Proof,
     QuotaGrant,
     Reservation,
@@ -188,6 +189,11 @@ def granted_and_used() -> list[dict[str, Any]]:
 def operations(row: Cluster) -> QuerySet[Operation]:
     """What was done to a cluster and is being done, newest first."""
     return Operation.objects.filter(cluster=row).order_by("-created_at", "-id")
+
+
+def preflights(row: Cluster) -> QuerySet[Preflight]:
+    """Full checks of a cluster, the newest first."""
+    return Preflight.objects.filter(cluster=row).select_related("operation").order_by("-generation")
 
 
 def node_counts(row: Cluster) -> dict[str, int]:

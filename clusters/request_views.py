@@ -14,10 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
-from clusters import actions, architectures, checking, configuring, facts, foresight, queries
+from clusters import actions, architectures, checking, configuring, facts, foresight, listing, queries
 from clusters.architectures import Architecture
 from clusters.checking import Checked
-from clusters.findings import UNITS, WHO, Finding
+from clusters.findings import Finding
 from clusters.models import ConfigurationVersion
 from clusters.request_forms import (
     LARGEST_DOCUMENT,
@@ -110,10 +110,16 @@ def request_cluster(request: HttpRequest) -> HttpResponse:
         page.context()
         | _findings(checked, labelled=not pasting)
         | _plan(page, checked)
-        | {"refused": refused, "pasting": pasting, "do": do}
+        | {"refused": refused, "pasting": pasting, "do": do, "account_at": _account_page(request, page, checked)}
     )
     part = "#findings" if do in ("type", "check") and request.headers.get("HX-Request") else ""
     return render(request, f"clusters/request.html{part}", context, status=status)
+
+
+def _account_page(request: HttpRequest, page: Any, checked: Checked | None) -> str:
+    """Where the account is asked again; for whoever has just had it mended."""
+    account = page.form.cleaned_data.get("account") if checked is not None else None
+    return reverse("account", args=[request.tenant.slug, account.pk]) if account is not None else ""
 
 
 def _plan(page: Any, checked: Checked | None) -> dict[str, Any]:
@@ -290,13 +296,19 @@ def _chosen(request: HttpRequest) -> Architecture:
 
 
 def _findings(checked: Checked | None, *, labelled: bool) -> dict[str, Any]:
-    """What was found, in the three groups of the page."""
-    found = checked.findings if checked else []
-    grouped = {
-        level: [_in_words(each, labelled) for each in found if each.level == level]
-        for level in ("refused", "warning", "ok")
+    """What was found: what does not fit by who can change it, what is to be minded or not known, and what fits."""
+    told = [_in_words(each, labelled) for each in (checked.findings if checked else [])]
+    open_ = [each for each in told if each["verdict"] in ("unknown", "mind")]
+    return {
+        "checked": checked,
+        "counts": listing.counts(told),
+        "against": [each for each in told if each["verdict"] == "fail"],
+        "to_mend": listing.by_who(each for each in told if each["verdict"] == "fail"),
+        "to_mind": listing.by_who(open_),
+        "open": len(open_),
+        "unknown": sum(each["verdict"] == "unknown" for each in told),
+        "fine": [each for each in told if each["verdict"] == "pass"],
     }
-    return {"checked": checked, "against": grouped["refused"], "warnings": grouped["warning"], "fine": grouped["ok"]}
 
 
 def _place(path: str) -> str:
@@ -308,9 +320,4 @@ def _place(path: str) -> str:
 def _in_words(finding: Finding, labelled: bool) -> dict[str, Any]:
     # Who fills in a form has never seen the paths of a configuration.
     shown = dataclasses.replace(finding, field=_label(finding.field)) if labelled else finding
-    return checking.told(shown) | {
-        "unit": _(UNITS[finding.unit]) if finding.unit in UNITS else finding.unit,
-        "who": _(WHO[finding.who]) if finding.who in WHO else finding.who,
-        "at": _place(finding.field),
-        "read_at": finding.known_at,
-    }
+    return listing.of_finding(shown) | {"at": _place(finding.field)}

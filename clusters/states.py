@@ -146,6 +146,20 @@ kind("operation.done", _("The {what} of {name} is done"), icon="circle-check")
 kind("operation.failed", _("The {what} of {name} failed: {why}"), icon="alert-triangle", severity="normal")
 kind("operation.cancelled", _("The {what} of {name} was given up: {why}"), icon="player-stop")
 
+PREFLIGHT_PASSED = kind(
+    "preflight.passed", _("{name} fits: {passed} checks passed, {unknown} could not be made"), icon="shield-check"
+)
+PREFLIGHT_FAILED = kind(
+    "preflight.failed", _("{name} does not fit, and nothing was made: {why}"), icon="alert-triangle", severity="normal"
+)
+NO_LONGER_FITS = kind(
+    "preflight.no_longer_fits",
+    _("{name} no longer fits for its launch on {day}: {why}"),
+    icon="alert-triangle",
+    severity="high",
+    reacts=["triage"],
+)
+
 CONFIGURATION_KEPT = kind(
     "configuration.kept", _("{actor} kept version {number} of the configuration {name}: {why}"), icon="file"
 )

@@ -9,6 +9,7 @@ from clusters import (
     change_views,
     configuration_views,
     job_views,
+    preflight_views,
     request_views,
     views,
 )
@@ -21,6 +22,7 @@ urlpatterns = [
     path("catalogue/<slug:slug>/export/", catalogue_views.export_one, name="export_architecture"),
     path("configurations/", configuration_views.index, name="configurations"),
     path("configurations/compare/", configuration_views.compare, name="compare_configurations"),
+    path("t/<slug:tenant>/configurations/check/", configuration_views.check_file, name="check_file"),
     path("t/<slug:tenant>/configurations/new/", configuration_views.new, name="new_configuration"),
     path("t/<slug:tenant>/configurations/<uuid:pk>/", configuration_views.configuration, name="configuration"),
     path("t/<slug:tenant>/configurations/<uuid:pk>/edit/", configuration_views.edit, name="edit_configuration"),
@@ -49,6 +51,7 @@ urlpatterns = [
     ),
     path("t/<slug:tenant>/clusters/<uuid:pk>/rollback/", change_views.roll_back, name="roll_back"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/plan/", change_views.plan, name="plan_of_cluster"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/preflight/", preflight_views.preflight, name="preflight"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/launch/", job_views.launch, name="launch_job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/", job_views.job, name="job"),
     path("t/<slug:tenant>/jobs/<uuid:pk>/cancel/", job_views.cancel, name="cancel_job"),

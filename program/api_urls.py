@@ -13,6 +13,7 @@ from clusters.api import (
     nodes,
     operations,
     parts,
+    preflights,
     quotas,
     records,
 )
@@ -42,6 +43,7 @@ READ = [
     ("clusters/<uuid:pk>/parts/", parts.parts, "parts"),
     ("clusters/<uuid:pk>/proofs/", parts.proofs, "proofs"),
     ("clusters/<uuid:pk>/plan/", operations.plan, "cluster-plan"),
+    ("clusters/<uuid:pk>/preflight/", preflights.preflight, "cluster-preflight"),
     ("clusters/<uuid:pk>/deeds/", operations.deeds, "cluster-deeds"),
     ("clusters/<uuid:pk>/operations/", operations.operations, "cluster-operations"),
     ("clusters/<uuid:pk>/spending/", operations.cluster_spending, "cluster-spending"),

@@ -133,7 +133,7 @@ def check_launch(*, launch: Launch, by: str) -> list[LaunchCluster]:
     for line in lines_of(launch):
         if line.started_at is None:
             with acting_for(line.tenant_id, staff=True):
-                found.append(_check(line, by))
+                found.append(check_line(line, by=by))
     return found
 
 
@@ -146,13 +146,15 @@ def lines_of(launch: Launch) -> list[LaunchCluster]:
         return list(rows.order_by("wave", "tenant__name", "name"))
 
 
-def _check(line: LaunchCluster, by: str) -> LaunchCluster:
+def check_line(line: LaunchCluster, *, by: str, nightly: bool = False) -> LaunchCluster:
+    """Hold one wish against what is known of its account. What turned during the night is work for its participant."""
     line.refresh_from_db(from_queryset=LaunchCluster.objects.select_for_update(of=("self",)))
     cluster = Cluster.objects.get(pk=line.cluster_id) if line.cluster_id else None
     account = CloudAccount.objects.get(pk=line.account_id)
     checked = checking.check(account=account, name=line.name, body=_body(line, cluster), other_than=cluster)
     with override(None):
         told = [checking.told(finding) for finding in checked.findings if finding.level != "ok"]
+    before = line.findings
     # A person's no stays a no, whatever fits.
     standing = line.verdict == LaunchCluster.Verdict.NO_GO and line.verdict_by != "engine"
     columns: dict[str, Any] = {"findings": told, "checked_at": Now(), "version": F("version") + 1}
@@ -162,9 +164,21 @@ def _check(line: LaunchCluster, by: str) -> LaunchCluster:
         columns |= {"verdict": verdict, "verdict_why": why, "verdict_by": "engine"}
     LaunchCluster.objects.filter(pk=line.pk).update(**columns)
     line.refresh_from_db()
+    if nightly and (turned := _turned(before, told)):
+        checking.tell(line.participation, key=str(line.pk), name=line.name, sentences=turned, day=line.day.isoformat())
     result = "fits" if checked.fits else "; ".join(one["sentence"] for one in told if one["level"] == "refused")[:500]
     timeline.record(states.LAUNCH_CHECKED, about=line, by=by, name=line.name, result=result, fits=checked.fits)
     return line
+
+
+def _turned(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:
+    """The sentences of what did not fail before; the numbers in them may differ, so the codes and places are compared."""
+    known = {(one["code"], one.get("field")) for one in before if one["level"] == "refused"}
+    return [
+        f"{one['sentence']} {one['advice']}".strip()
+        for one in now
+        if one["level"] == "refused" and (one["code"], one.get("field")) not in known
+    ]
 
 
 def _body(line: LaunchCluster, cluster: Cluster | None) -> Any:

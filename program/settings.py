@@ -72,6 +72,7 @@ TRUSTED_PRINCIPAL = env("TRUSTED_PRINCIPAL", debug="arn:aws:iam::999999999999:ro
 PCLUSTER = Path(env("PCLUSTER", str(BASE_DIR / ".pcluster-venv" / "bin" / "pcluster")))
 # The socket of the process that knows ParallelCluster's schema; empty: configurations are not checked by it.
 PCLUSTER_SCHEMA = env("PCLUSTER_SCHEMA", "")
+LINT_TEMPLATES = env("LINT_TEMPLATES", "1") == "1"
 # Whose prices hold; the file that ships is fictional and says so.
 PRICE_FILE = env("PRICE_FILE", str(BASE_DIR / "clusters" / "facts" / "prices.toml"))
 SANDBOX_SPEED = float(env("SANDBOX_SPEED", "60"))

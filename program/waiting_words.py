@@ -16,11 +16,13 @@ WORDS = {
     "demo_jobs": _("Jobs of the demo to be launched"),
     "heartbeat": _("Heartbeat"),
     "jobs": _("Clusters whose jobs are watched"),
+    "launch-line": _("Clusters of planned launches to be checked"),
     "launch-preflight": _("Planned launches to be checked"),
     "minutes": _("Minutes to be written"),
     "newcomer": _("Newcomers to be given their seats"),
     "remind": _("Reminders before the weekly review"),
     "seal": _("Histories to be sealed"),
+    "template-lint": _("Templates to be looked at by cfn-lint"),
     "tidy": _("Tidying up"),
     "triage": _("Failures to become cases"),
 }

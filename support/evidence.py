@@ -132,6 +132,12 @@ def of_cluster(entry: Entry) -> Found | None:
     )
 
 
+def of_facts(entry: Entry) -> Found:
+    """What is told of a participation and of nothing that exists yet: the entry says it all."""
+    facts = {name: str(value) for name, value in entry.facts.items()}
+    return Found(cluster=None, facts=facts, evidence={"entry": entry.pk, **facts})
+
+
 def _exit_words(job: Job) -> str:
     if job.signal:
         return _("ended by signal %(signal)s") % {"signal": job.signal}

@@ -39,6 +39,9 @@ RULES: Mapping[str, Rule] = {
     "cluster.degraded": Rule(_("The cluster {name} is degraded: {why}"), "high", "hardware", "{cluster}/degraded"),
     # Severity and category are the alert's own; what is not urgent or high opens none.
     "alert.firing": Rule(_("{name} on {cluster_name}: {summary}"), "high", "hardware", "{cluster}/alert/{name}"),
+    "preflight.no_longer_fits": Rule(
+        _("{name} no longer fits for its launch: {why}"), "high", "provisioning", "{key}/preflight"
+    ),
     "part.foreign": Rule(_("{part} exists but is not ours"), "high", "provisioning", "{cluster}/foreign/{part}"),
 }
 

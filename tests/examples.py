@@ -207,6 +207,24 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
         ended_at=now,
         outcome="fine",
     )
+    checked = c.Preflight.objects.create(
+        **mine, operation=made["operations"], generation=1, began_at=now, verdict="fail", passed=1, failed=1, unknown=1,
+        minded=1, why=f"{tenant.slug} is full",
+    )  # fmt: skip
+    for position, (code, verdict, level, who) in enumerate(
+        (
+            ("bucket_missing", "fail", "refused", "you"),
+            ("way_out_unknown", "unknown", "warning", "architect"),
+            ("plan_absent", "mind", "warning", "account_team"),
+            ("bucket", "pass", "ok", "you"),
+        )
+    ):
+        told = {"level": level, "asked": f"data-{tenant.slug}", "allowed": "", "suggestion": ""}
+        values = {"group": "workers", "type": "ml.p5.48xlarge"}
+        c.PreflightLine.objects.create(
+            tenant=tenant, preflight=checked, position=position, code=code, verdict=verdict, who=who, field="storage.bucket",
+            told=told | {"values": values}, known_at=now,
+        )  # fmt: skip
     made.by_noun["nodes"] = node(made["clusters"], 1)
     c.NodeOrder.objects.create(
         tenant=tenant, operation=made["operations"], node=made["nodes"], instance_id="i-0123456789", result="done"

@@ -42,6 +42,7 @@ DIRECTORY = {
     "tenants_cycle",
     "tenants_due",
     "tenants_lane",
+    "clusters_templateverdict",
 }
 FRAMEWORKS = ("django_", "auth_", "account_", "axes_")
 

@@ -33,7 +33,8 @@ class RunningTree:
         self.var, self.port = var, port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-        self.environment |= {"VAR": str(var), "PORT": str(self.port), "DEMO": "0"} | settings
+        # The linter costs seconds in every tree, and has tests of its own.
+        self.environment |= {"VAR": str(var), "PORT": str(self.port), "DEMO": "0", "LINT_TEMPLATES": "0"} | settings
         var.mkdir(parents=True, exist_ok=True)
         if not anew and not (var / "postgres").exists():
             begin_from_seed(var / "postgres")

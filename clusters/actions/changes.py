@@ -342,7 +342,7 @@ def give_up(*, cluster: Cluster, by: str, why: str = "", version: int | None = N
     turns.wish(cluster)
 
 
-def go_back(operation: Operation, cluster: Cluster, *, by: str, why: str) -> None:
+def go_back(operation: Operation, cluster: Cluster, *, by: str, why: str, to: str = "cancelled") -> None:
     """The configuration before the change becomes the wished one again, as a new version."""
     found = Revision.objects.filter(cluster=cluster, number__lt=operation.revision or 0).order_by("-number").first()
     if found is not None:
@@ -353,7 +353,7 @@ def go_back(operation: Operation, cluster: Cluster, *, by: str, why: str) -> Non
             number=_next_revision(cluster),
             body=body.document(),
             author=by,
-            reason=_("back to version %(number)s: %(why)s") % {"number": found.number, "why": why or "–"},
+            reason=(_("back to version %(number)s: %(why)s") % {"number": found.number, "why": why or "–"})[:300],
         )
         next_generation(cluster, **sizes(body))
-    locks.end(operation, cluster, "cancelled", by=by, why=why)
+    locks.end(operation, cluster, to, by=by, why=why)

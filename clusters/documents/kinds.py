@@ -7,7 +7,8 @@ from typing import Any
 from clusters.architectures.configuration import Configuration
 from clusters.documents import hyperpod, parallelcluster, placeholders
 from clusters.documents.reading import Read, Unreadable, read
-from clusters.findings import Finding, gettext_noop
+from clusters.findings import Finding
+from clusters.wording import gettext_noop
 
 KINDS: Mapping[str, str] = {
     "cohort": gettext_noop("a configuration of Cohort"),

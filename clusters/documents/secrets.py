@@ -2,7 +2,8 @@
 
 import re
 
-from clusters.findings import Finding, gettext_noop
+from clusters.findings import Finding
+from clusters.wording import gettext_noop
 
 FORMS = {
     gettext_noop("an access key of AWS"): re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),

@@ -51,6 +51,7 @@ class Known:
     access: ClusterAccess | None = None
     operation: Operation | None = None  # what is under way
     orders: list[NodeOrder] = field(default_factory=list)  # of it
+    rehearsed: bool = False  # ParallelCluster's validators took this change in this very turn
     unreadable: str = ""  # why the configuration cannot be read: what is there is known by the ledger alone
     scripts: dict[str, str] = field(default_factory=dict)  # of the participant, by their checksums
     alerts: tuple[str, str] | None = None  # where alerts go, and the token that lets them in

@@ -1,6 +1,7 @@
 """What the workers do for clusters, jobs and accounts."""
 
-from clusters.engine import accounts, jobs, step, turns
+from clusters import linting
+from clusters.engine import accounts, jobs, linted, step, turns
 from tenants.work.due import Held
 from tenants.work.loop import handler
 
@@ -23,3 +24,8 @@ def jobs_of_a_cluster(held: Held) -> None:
 @handler("account")
 def account(held: Held) -> None:
     accounts.step(held)
+
+
+@handler(linting.KIND, queue="slow")
+def templates_of_an_architecture(held: Held) -> None:
+    linted.step(held)

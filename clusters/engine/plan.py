@@ -67,6 +67,8 @@ class Wish:
     rescue: tuple[str, Verb] | None = None  # a part that is to be taken out of a state it stopped in, and how
     rescue_unsent: bool = False
     unreadable: str = ""  # why nothing can be asked for by its configuration any more
+    held: str = ""  # why nothing may be made or changed yet, e.g. what the preflight found
+    held_for_good: bool = False  # until something else is wished
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,19 @@ def plan(wish: Wish, parts: Sequence[PartNow]) -> Plan:
     elif wish.wanted and wish.unreadable:
         found = Plan(wish.state, WATCH, why=wish.unreadable, needs_person=wish.unreadable)
     elif wish.wanted:
-        found = _towards_ready(wish, parts)
+        found = _unless_held(wish, _towards_ready(wish, parts))
     else:
         found = _towards_deleted(wish, parts)
     return Plan(**{**found.__dict__, "conditions": _conditions(wish, parts, found)})
+
+
+def _unless_held(wish: Wish, found: Plan) -> Plan:
+    """Nothing is made, changed or cleared away for a new try before the preflight has let it."""
+    if not wish.held or found.call is None or found.call.verb not in ("create", "update", "delete"):
+        return found
+    if wish.held_for_good:
+        return Plan(_broken(wish), WATCH, why=wish.held, parts=found.parts, needs_person=wish.held)
+    return Plan(wish.state, BUSY, why=wish.held, parts=found.parts)
 
 
 def _lost(wish: Wish, part: PartNow) -> Plan:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from clusters import allowed, node_setups
 from clusters.architectures.parts import MissingOutput
-from clusters.engine import closing, facts, leftovers, names, orders, proofs, seats, turns, writing
+from clusters.engine import closing, facts, leftovers, names, orders, preflights, proofs, seats, turns, writing
 from clusters.engine.plan import Call, PartNow, Plan, Verb, Wish, plan
 from clusters.models import Cluster, ExternalObject, Operation
 from clusters.providers import NO_CAPACITY, SLOW, HasFleet, Ordered, Part, ProviderError, Rescue, Seen, adapter
@@ -54,12 +54,18 @@ def step(held: due.Held) -> None:
             due.finish(held, again_in=None)
             return
         facts.intend_parts(known)
+    gate = preflights.gate(held, known)
+    if gate.over:
+        with acting_for(held.tenant_id, staff=True):
+            Cluster.objects.select_for_update(of=("self",)).get(pk=known.cluster.pk)
+            due.finish(held, again_in=timedelta(0))
+        return
     looked = look(known)
     order = orders.progress(known, looked.seen)
     parts = [_part(known, looked, spec.role) for spec in known.specs]
     # What is still to be changed proves nothing about what it is to become.
     evidence = proofs.gather(known, looked.seen, waits=bool(order.sentence) or any(part.behind for part in parts))
-    todo = plan(_wish(known, looked, evidence, order), parts)
+    todo = plan(_wish(known, looked, evidence, order, gate), parts)
     outcome = _carry_out(held, known, looked, todo.call) if todo.call else None
     left: list[leftovers.Found] | None = None
     if todo.state == "deleted" and known.cluster.state == "deleting":
@@ -183,7 +189,9 @@ def _behind(known: facts.Known, row: ExternalObject, seen: Seen | None) -> bool:
         return False
 
 
-def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence, order: orders.Progress) -> Wish:
+def _wish(
+    known: facts.Known, looked: Looked, evidence: proofs.Evidence, order: orders.Progress, gate: preflights.Gate
+) -> Wish:
     cluster, operation = known.cluster, known.operation
     running = [
         node for seen in looked.seen.values() for node in seen.nodes if seats.STATES.get(node.status) == "running"
@@ -207,6 +215,8 @@ def _wish(known: facts.Known, looked: Looked, evidence: proofs.Evidence, order: 
         rescue=_rescue(operation),
         rescue_unsent=operation is not None and operation.sent_at is None,
         unreadable=known.unreadable,
+        held=gate.held,
+        held_for_good=gate.for_good,
     )
 
 
@@ -309,6 +319,8 @@ def _with_what_goes(known: facts.Known, looked: Looked, part: Part) -> Part:
         scheduling = wish["Scheduling"]
         settled = {**scheduling, "SlurmSettings": {**scheduling["SlurmSettings"], "QueueUpdateStrategy": "TERMINATE"}}
         body["configuration"] = {**wish, "Scheduling": settled}
+    if part.kind == "parallelcluster" and known.rehearsed:
+        body["rehearsed"] = True
     return replace(part, body=body)
 
 
@@ -365,12 +377,27 @@ def _write(
     writing.nodes(cluster, known, looked.seen, ending=not cluster.wanted)
     writing.storage(cluster, known, fresh)
     proofs.write(cluster, evidence)
+    if (
+        outcome is not None
+        and outcome.call.verb == "create"
+        and known.rows[outcome.call.role].kind == "parallelcluster"
+    ):
+        _engine_said(cluster, known, outcome)
     writing.fleet(cluster, known, looked.seen, settled=todo.fleet_settled)
     overtaken = cluster.generation != known.cluster.generation
     writing.cluster(cluster, known, looked, todo, verdict)
     if not overtaken:
         closing.close(cluster, known, looked, todo, verdict, outcome, order)
     return cluster
+
+
+def _engine_said(cluster: Cluster, known: facts.Known, outcome: Outcome) -> None:
+    """A creation begins with a dry run, so its answer is also that of the validators."""
+    really = any("--dryrun" not in ran.words for ran in outcome.ran)
+    if really:
+        preflights.engine_said(cluster, known.cluster.generation, "")
+    elif outcome.error is not None and outcome.error.kind == "refused":
+        preflights.engine_said(cluster, known.cluster.generation, outcome.error.message)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,29 @@ class QuotaName:
     code: str
 
 
+@dataclass(frozen=True)
+class StorageOffer:
+    """What was reported of a deployment type of FSx in a zone: no, or doubted."""
+
+    offered: str
+    source: str
+
+
+def storage_offer(region: str, az_id: str, kind: str, deployment: str) -> StorageOffer | None:
+    """What is reported of it; None where nobody said anything, which is the rule."""
+    return _storage_offers().get((region, az_id, kind, deployment)) or _storage_offers().get(
+        (region, "-", kind, deployment)
+    )
+
+
+@lru_cache(maxsize=1)
+def _storage_offers() -> dict[tuple[str, str, str, str], StorageOffer]:
+    return {
+        (row["region"], row["az_id"], row["type"], row["deployment"]): StorageOffer(row["offered"], row["source"])
+        for row in table("fsx-offers.tsv")
+    }
+
+
 def plain_name(instance_type: str) -> str:
     """`ml.p5.48xlarge` -> `p5.48xlarge`."""
     return instance_type.removeprefix("ml.")

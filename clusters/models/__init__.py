@@ -13,11 +13,13 @@ from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
 from clusters.models.node import Node, NodeInstance
 from clusters.models.operation import Leftover, NodeOrder, Operation
+from clusters.models.preflight import AccountFact, Preflight, PreflightLine, TemplateVerdict
 from clusters.models.software import ContainerImage, InstalledChart, NodeSetup, NodeSetupVersion
 from clusters.models.storage import Bucket, FileSystem
 from clusters.models.watching import Alert, AlertIntake
 
 __all__ = [
+    "AccountFact",
     "Alert",
     "AlertIntake",
     "Attempt",
@@ -39,10 +41,13 @@ __all__ = [
     "NodeSetup",
     "NodeSetupVersion",
     "Operation",
+    "Preflight",
+    "PreflightLine",
     "Proof",
     "QuotaGrant",
     "QuotaRequest",
     "Reservation",
     "Revision",
     "ServiceQuota",
+    "TemplateVerdict",
 ]

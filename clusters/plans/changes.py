@@ -7,7 +7,8 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from clusters.architectures.configuration import Configuration
-from clusters.findings import gettext_noop, untranslated
+from clusters.findings import untranslated
+from clusters.wording import gettext_noop
 
 GROUPS = "instance_groups"
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from clusters.findings import gettext_noop, untranslated
+from clusters.findings import untranslated
+from clusters.wording import gettext_noop
 
 # From harmless to final; `refused` says that the engine does not do it, `step` what comes before it.
 Kind = Literal["created", "changed", "later", "step", "replaced", "removed", "lost", "kept", "unknown", "refused"]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from clusters.architectures.configuration import Configuration
-from clusters.findings import gettext_noop
 from clusters.plans.templates import resources
+from clusters.wording import gettext_noop
 
 HOURS_A_MONTH = 730
 UNITS = (gettext_noop("instances"), gettext_noop("GiB"), gettext_noop("MB/s"), gettext_noop("resources"))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Phase = Literal["absent", "busy", "ready", "failed", "deleting"]
 # The provider's words for: there are no machines now. A file system's "storage capacity" is something else.
@@ -130,6 +130,13 @@ class HasFleet(Protocol):
     """An engine that can start and stop the instances of its queues; to be seen by a `Seen` that tells its fleet."""
 
     def move_fleet(self, account: Account, part: Part, verb: FleetVerb) -> None: ...
+
+
+@runtime_checkable
+class Rehearses(Protocol):
+    """An engine whose own validators can look at a change without making it."""
+
+    def rehearse(self, account: Account, part: Part) -> str | None: ...  # why not; "": it may; None: not yet
 
 
 # Whether to go on: asked again and again while a program runs; the first no ends it.

@@ -171,6 +171,11 @@ def pages(account: Account, service: str, operation: str, result: str, **paramet
         parameters = {**parameters, "NextToken": answer["NextToken"]}
 
 
+def let_in(account: Account) -> None:
+    """Whether the participant's role lets us in at all. Raises ProviderError."""
+    _let_in(account)
+
+
 def forget(account: Account) -> None:
     """The credentials that we hold were said to be over."""
     _cloud.forget(account)

@@ -86,10 +86,42 @@ class ParallelCluster:
 
     def _update(self, account: Account, part: Part) -> str:
         words = ("update-cluster", *_named(account, part), "--cluster-configuration", FILE)
+        if part.body.get("rehearsed"):
+            words = (*words, "--suppress-validators", "ALL")  # they spoke a moment ago
         changed = self._run(account, words, _configuration(part))
         if changed.code and "no changes found" not in _message(changed).lower():
             raise _error(changed)
         return ""
+
+    def rehearse(self, account: Account, part: Part) -> str | None:
+        """The update without its effect. What it would put into the bucket first has to be there already."""
+        programs.could_begin(self.program)
+        if not all(self._is_there(account, each) for each in part.body.get("objects", [])):
+            return None
+        words = ("update-cluster", *_named(account, part), "--cluster-configuration", FILE, "--dryrun", "true")
+        said: list[str] = []
+
+        def run() -> str:
+            dry = self._run(account, words, _configuration(part))
+            message = _message(dry)
+            if DRY not in message and "no changes found" not in message.lower():
+                error = _error(dry)
+                if error.kind != "refused":
+                    raise error
+                said.append(message)
+            return ""
+
+        self._with_fresh_keys(account, run)
+        return said[0] if said else ""
+
+    def _is_there(self, account: Account, wanted: Mapping[str, Any]) -> bool:
+        try:
+            aws.call(account, "s3", "HeadObject", Bucket=wanted["bucket"], Key=wanted["key"])
+        except ProviderError as error:
+            if error.kind == "refused":
+                return False
+            raise
+        return True
 
     def delete(self, account: Account, part: Part) -> None:
         self._with_fresh_keys(account, lambda: self._delete(account, part))

@@ -4,7 +4,7 @@ import secrets
 from datetime import UTC, datetime
 from typing import Any
 
-from clusters.sandbox import moto_services, training_plans
+from clusters.sandbox import looked_at, moto_services, training_plans
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation, page
@@ -21,7 +21,7 @@ def reservations(cloud: Cloud, account: str, region: str) -> dict[str, dict[str,
         if entry["kind"] in KINDS and (owners.get(entry["participant"]), entry["region"]) == (account, region):
             held = training_plans.moved(cloud, entry, "")
             found[entry["id"]] = {**held, "type": entry["instance_type"], "kind": KINDS[entry["kind"]]}
-    return found
+    return looked_at.over(cloud, account, region, "reservations", found)
 
 
 def in_use(account: str, region: str, reservation: str) -> int:

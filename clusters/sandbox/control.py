@@ -1,10 +1,10 @@
-"""The tests' own door under /_sandbox/: health, journal, faults, clock and speed."""
+"""The tests' own door under /_sandbox/: health, journal, faults, facts of an account, clock and speed."""
 
 import json
 from typing import Any
 from urllib.parse import parse_qsl
 
-from clusters.sandbox import credentials, vanishing
+from clusters.sandbox import credentials, looked_at, vanishing
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.faults import KINDS, Fault
 from clusters.sandbox.wire import Answer
@@ -19,6 +19,7 @@ def answer(cloud: Cloud, method: str, path: str, query: str, body: bytes) -> Ans
         ("GET", "faults"): _faults,
         ("POST", "faults"): _switch_on,
         ("DELETE", "faults"): _switch_off,
+        ("POST", "account"): looked_at.change,
         ("GET", "clock"): _clock,
         ("POST", "clock"): _advance,
         ("POST", "speed"): _speed,

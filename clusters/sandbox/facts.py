@@ -16,15 +16,25 @@ def _rows(name: str) -> list[dict[str, str]]:
     return [dict(zip(header, line.split("\t"), strict=False)) for line in lines[1:]]
 
 
-@functools.cache
 def offered(region: str, instance_type: str) -> frozenset[str]:
     """The AZ ids of the Region that offer this type (without `ml.`)."""
-    rows = [
-        row for row in _rows("az-offerings.tsv") if (row["region"], row["instance_type"]) == (region, instance_type)
-    ]
-    if rows:
-        return frozenset(rows[0]["az_ids"].split(",")) if rows[0]["az_ids"] != "-" else frozenset()
-    return _offered_by_moto(region).get(instance_type, frozenset())
+    here = _offered_by_table(region)
+    return here[instance_type] if instance_type in here else _offered_by_moto(region).get(instance_type, frozenset())
+
+
+@functools.cache
+def _offered_by_table(region: str) -> dict[str, frozenset[str]]:
+    return {
+        row["instance_type"]: frozenset(row["az_ids"].split(",")) if row["az_ids"] != "-" else frozenset()
+        for row in _rows("az-offerings.tsv")
+        if row["region"] == region
+    }
+
+
+@functools.cache
+def types(region: str) -> tuple[str, ...]:
+    """Every instance type of which it is known where the Region offers it."""
+    return tuple(sorted(set(_offered_by_table(region)) | set(_offered_by_moto(region))))
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import secrets
 import zlib
 from typing import Any
 
-from clusters.sandbox import facts
+from clusters.sandbox import facts, looked_at
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation, page
@@ -29,11 +29,14 @@ DEFAULTS = {
     ("sagemaker", LARGEST_DISK): 1024.0,
     ("vpc", "VPCs per Region"): 5.0,
     ("vpc", "Network interfaces per Region"): 5000.0,
+    ("vpc", "NAT gateways per Availability Zone"): 5.0,
+    ("vpc", "VPC security groups per Region"): 2500.0,
     ("ec2", "EC2-VPC Elastic IPs"): 5.0,
     ("ec2", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"): 64.0,
     ("cloudformation", "Stack count"): 2000.0,
     ("eks", "Clusters"): 100.0,
     ("fsx", "Lustre Persistent_2 file systems"): 100.0,
+    ("fsx", "OpenZFS file systems"): 100.0,
 }
 # An account may have a handful of ordinary nodes without asking: controllers and login nodes.
 ORDINARY = ("ml.c5.", "ml.m5.", "ml.t3.", "ml.c6i.", "ml.m6i.", "ml.r6i.", "ml.m7i.")
@@ -60,6 +63,8 @@ def applied(cloud: Cloud, account: str, region: str) -> dict[tuple[str, str], fl
         if str(entry["account"]).zfill(12) == account and entry["region"] == region:
             for quota in entry["quotas"]:
                 found[quota["service"], quota["name"]] = float(quota["value"])
+    for service, names in looked_at.changed(cloud, account, region, "quotas").items():
+        found |= {(service, name): float(amount) for name, amount in names.items()}
     for request in cloud.store.read(f"service-quotas/{account}/{region}").get("requests", []):
         if _state(cloud.clock.now(), request) == "APPROVED":
             found[request["ServiceCode"], request["QuotaName"]] = request["DesiredValue"]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from clusters.sandbox import facts, moto_services
+from clusters.sandbox import facts, looked_at, moto_services
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation, page
@@ -20,7 +20,7 @@ def plans(cloud: Cloud, account: str, region: str) -> dict[str, dict[str, Any]]:
         ):
             arn = f"arn:aws:sagemaker:{region}:{account}:training-plan/{entry['id']}"
             found[entry["id"]] = moved(cloud, entry, arn)
-    return found
+    return looked_at.over(cloud, account, region, "plans", found)
 
 
 def by_arn(cloud: Cloud, account: str, region: str, arn: str) -> dict[str, Any] | None:

@@ -6,9 +6,18 @@ import pytest
 from django.utils import timezone
 
 from clusters import facts
+from clusters.account_told import NOTHING, Fact, Told
 from clusters.findings import NOT_KNOWN, SENTENCES
 from clusters.models import CloudAccount, Cluster, ServiceQuota
-from clusters.preflight_account import ELASTIC_IPS, INTERFACES, NETWORKS, Account, findings
+from clusters.preflight_account import (
+    ELASTIC_IPS,
+    INTERFACES,
+    NAT_GATEWAYS,
+    NETWORKS,
+    SECURITY_GROUPS,
+    Account,
+    findings,
+)
 from tenants.history.models import Entry
 from tenants.models import Participation
 from tenants.wall.acting import acting_for
@@ -22,7 +31,7 @@ FINE = Account(
     number="111122223333",
     access="yes",
     allowed_regions=("ap-northeast-1",),
-    limits={INTERFACES: 5000, NETWORKS: 5, ELASTIC_IPS: 5},
+    limits={INTERFACES: 5000, NETWORKS: 5, ELASTIC_IPS: 5, NAT_GATEWAYS: 5, SECURITY_GROUPS: 2500},
 )
 
 
@@ -30,8 +39,8 @@ def changed(**changes):
     return Account(**{**FINE.__dict__, **changes})
 
 
-def problems(account):
-    found = list(findings(wish(), facts.load(), account))
+def problems(account, told=NOTHING):
+    found = list(findings(wish(), facts.load(), account, told))
     assert all(each.sentence() for each in found)
     return [(each.code, each.verdict) for each in found if each.verdict != "pass"]
 
@@ -50,10 +59,20 @@ def problems(account):
         ({"limits": {**FINE.limits, INTERFACES: 700}, "usage": {"p5.48xlarge": 2}, "clusters": 1}, [("interfaces_exceeded", "fail")]),
         ({"limits": {**FINE.limits, NETWORKS: 0}}, [("networks_exceeded", "fail")]),
         ({"limits": {**FINE.limits, ELASTIC_IPS: 0}}, [("elastic_ips_exceeded", "fail")]),
-        ({"limits": {**FINE.limits, NETWORKS: 1}, "clusters": 1}, []),
+        # Every cluster makes a network of its own; one that has made its own already needs no other.
+        ({"limits": {**FINE.limits, NETWORKS: 1}, "clusters": 1}, [("networks_exceeded", "fail")]),
+        ({"limits": {**FINE.limits, NETWORKS: 1}, "clusters": 1, "makes_base": False}, []),
+        ({"limits": {**FINE.limits, NAT_GATEWAYS: 0}}, [("nat_gateways_exceeded", "fail")]),
+        ({"limits": {**FINE.limits, SECURITY_GROUPS: 1}}, [("security_groups_exceeded", "fail")]),
         (
             {"limits": {}},
-            [("interfaces_unknown", "unknown"), ("networks_unknown", "unknown"), ("elastic_ips_unknown", "unknown")],
+            [
+                ("interfaces_unknown", "unknown"),
+                ("networks_unknown", "unknown"),
+                ("elastic_ips_unknown", "unknown"),
+                ("nat_gateways_unknown", "unknown"),
+                ("security_groups_unknown", "unknown"),
+            ],
         ),
     ],
 )  # fmt: skip
@@ -61,9 +80,31 @@ def test_each_line_fails_alone(changes, expected):
     assert problems(changed(**changes)) == expected
 
 
+HAS = {"networks": {"vpc-1": "10.0.0.0/16"}, "addresses": 1, "nat_gateways": {"apne1-az4": 1}, "security_groups": 3, "interfaces": 10}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("has", "expected"),
+    [
+        ({}, []),
+        ({"networks": {f"vpc-{n}": "" for n in range(5)}}, ["networks_exceeded"]),
+        ({"addresses": 5}, ["elastic_ips_exceeded"]),
+        ({"nat_gateways": {"apne1-az4": 5}}, ["nat_gateways_exceeded"]),
+        ({"nat_gateways": {"apne1-az1": 5}}, []),
+        ({"security_groups": 2499}, ["security_groups_exceeded"]),
+        ({"interfaces": 4360}, ["interfaces_exceeded"]),
+        ({"interfaces": 4359}, []),
+    ],
+)
+def test_what_others_made_in_the_account_counts_too(has, expected):
+    now = timezone.now()
+    told = Told({"network": Fact({**HAS, **has}, now)}, now)
+    assert [code for code, _verdict in problems(FINE, told)] == expected
+
+
 def test_what_is_not_known_has_a_sentence_and_is_never_a_pass():
     assert set(SENTENCES) >= NOT_KNOWN
-    found = list(findings(wish(), facts.load(), changed(access="unknown", limits={})))
+    found = list(findings(wish(), facts.load(), changed(access="unknown", limits={}), NOTHING))
     assert {each.code for each in found if each.code.endswith("unknown")} <= NOT_KNOWN
     assert all(each.level != "ok" for each in found if each.code in NOT_KNOWN)
 

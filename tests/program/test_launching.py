@@ -13,12 +13,13 @@ from clusters.models import CloudAccount, Cluster, ServiceQuota
 from program import board, launch_checks, launching
 from program.models import Launch, LaunchCluster, LaunchWave
 from support.actions import open_case
+from support.models import Case
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
-from tenants.work import due
+from tenants.work import due, loop
 from tenants.work.models import Due
 from tests import examples
 from tests.examples import BODY
@@ -385,17 +386,34 @@ def test_a_wish_is_added_by_its_page_and_what_cannot_be_read_says_why(world, lau
     assert manager.post(where, sent).status_code == 409  # once is enough
 
 
-def test_every_night_each_planned_launch_is_checked_whole(world, launch, asked):
-    """What fitted at noon and does not any more is no go in the morning, and the check comes again by itself."""
+def test_every_night_each_planned_launch_is_checked_whole(world, launch, asked, monkeypatch):
+    """What fitted at noon and does not any more is no go in the morning and a case of its participant, once; the check
+    comes again by itself."""
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # no account can be asked here, so what was known counts
     manager = world.person("programme_manager").actor
     line = launching.add_cluster(launch=launch, cluster=asked(world.hoshi), wave=1, by=manager)
+    [fitted] = launching.check_launch(launch=launch, by=manager)
+    assert fitted.verdict == "go"
+
+    def night():
+        due.wish("launch-preflight", "installation")
+        launch_checks.check_all(due.claim(["launch-preflight"]))
+        loop.HANDLERS["launch-line"][1](due.claim(["launch-line"]))
+        while held := due.claim(["triage"]):
+            loop.HANDLERS["triage"][1](held)
+        with acting_for(world.hoshi, staff=True):
+            return LaunchCluster.objects.get(pk=line.pk), list(Case.objects.all())
+
+    line, cases = night()
+    assert (line.verdict, cases) == ("go", [])
     with acting_for(world.hoshi, staff=True):
         ServiceQuota.objects.update(value=1)
-    due.wish("launch-preflight", "installation")
-    held = due.claim(["launch-preflight"])
-    launch_checks.check_all(held)
-    with acting_for(world.hoshi, staff=True):
-        line = LaunchCluster.objects.get(pk=line.pk)
-        assert (line.verdict, line.verdict_by) == ("no_go", "engine")
-        assert any(one["code"] == "type_quota_exceeded" for one in line.findings)
+    line, cases = night()
+    assert (line.verdict, line.verdict_by) == ("no_go", "engine")
+    assert any(one["code"] == "type_quota_exceeded" for one in line.findings)
+    assert [case.title.startswith(f"{line.name} no longer fits for its launch: You asked for") for case in cases] == [
+        True
+    ]
+    assert cases[0].tenant_id == world.hoshi.pk
+    assert night()[1] == cases  # it still does not fit, and that is no news
     assert Due.objects.get(kind="launch-preflight").due_at > timezone.now() + timedelta(hours=23)

@@ -6,7 +6,7 @@ import pytest
 
 from clusters import actions, foresight
 from clusters.actions import changes
-from clusters.models import Cluster, FileSystem, NodeInstance, Operation, Revision
+from clusters.models import Cluster, FileSystem, NodeInstance, Operation, Revision, ServiceQuota
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -197,7 +197,11 @@ def test_a_stack_in_the_middle_of_its_update_is_stopped_and_puts_everything_back
 
 
 def test_a_change_that_the_provider_refuses_frees_the_cluster_and_keeps_its_evidence(bench, ready):
-    change(bench, ready, changed(bench, 17))  # what the account may have was never read here, so preflight lets it pass
+    # What the account may have cannot be read, so preflight lets it pass: unknown stops nothing.
+    with acting_for(bench.tenant):
+        ServiceQuota.objects.all().delete()
+    bench.cloud.fault("error_after_success", operation="ListServiceQuotas", account=bench.cloud_account.id, times=99)
+    change(bench, ready, changed(bench, 17))
     agree(bench, ready)
     for _ in range(4):
         bench.look(ready, minutes=5)

@@ -7,13 +7,24 @@ from django.db import connection
 
 from clusters import actions
 from clusters.actions import node_orders
-from clusters.engine import turns
-from clusters.models import Cluster, ExternalObject, Job, NodeInstance, NodeOrder, Operation, Revision
+from clusters.engine import facts, rehearsal, turns
+from clusters.models import (
+    Cluster,
+    ExternalObject,
+    Job,
+    NodeInstance,
+    NodeOrder,
+    Operation,
+    Preflight,
+    PreflightLine,
+    Revision,
+)
 from clusters.states import JOB_ENDS
 from tenants.history.models import Entry
 from tenants.models import Attachment
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
+from tenants.work import due
 from tests.clusters.engine.conftest import Bench
 
 SLOW = "cluster-slow"
@@ -126,6 +137,33 @@ def test_what_its_validators_refuse_fails_the_cluster_in_their_words(bench, sett
     found = bench.now(cluster)
     assert found.state == "failed"
     assert "EfaValidator: no EFA on this type" in found.needs_person
+    # They are a part of the preflight: the line that had to wait for the network has its answer.
+    [line] = bench.rows(PreflightLine, field="configuration", verdict="fail")
+    assert line.code == "engine_refused" and "EfaValidator" in line.told["values"]["says"]
+    [row] = bench.rows(Preflight)
+    assert (row.verdict, row.failed) == ("fail", 1)
+
+
+def test_a_change_of_one_that_is_there_is_rehearsed_before_anything_is_asked(bench, settings, tmp_path):
+    fine = json.dumps({"message": "Request would have succeeded, but DryRun flag is set."})
+    in_its_place(settings, tmp_path, f"echo $* >> {tmp_path}/words; echo '{fine}'; exit 1")
+    cluster = asked_for(bench)
+    base_is_ready(bench, cluster)
+    bench.step(SLOW)  # puts the scripts into the bucket, and its creation comes to nothing
+    with acting_for(bench.tenant, staff=True):
+        ExternalObject.objects.filter(role="cluster").update(existed=True)
+        known = facts.read(str(cluster.pk))
+    held = due.Held(0, SLOW, str(cluster.pk), bench.tenant.pk, "", 1, 1)
+    assert [each.code for each in rehearsal.findings(held, known)] == ["engine"] and known.rehearsed
+    last = (tmp_path / "words").read_text().splitlines()[-1]
+    assert last.startswith("update-cluster") and last.endswith("--dryrun true")
+    errors = [{"level": "ERROR", "type": "SubnetValidator", "message": "too small"}]
+    wrong = json.dumps({"message": "Invalid cluster configuration.", "configurationValidationErrors": errors})
+    in_its_place(settings, tmp_path, f"echo '{wrong}'; exit 1")
+    [found] = rehearsal.findings(held, known)
+    assert (found.verdict, known.rehearsed) == ("fail", False) and "SubnetValidator: too small" in found.sentence()
+    in_its_place(settings, tmp_path, "exit 3")
+    assert [each.verdict for each in rehearsal.findings(held, known)] == ["unknown"]
 
 
 def test_one_that_was_killed_after_it_asked_is_looked_for_and_never_asked_twice(bench, settings, tmp_path):

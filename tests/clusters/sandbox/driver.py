@@ -81,6 +81,10 @@ class Process:
     def fault(self, kind: str, **more: Any) -> None:
         self.ask("POST", "faults", {"fault": kind, **more})
 
+    def change(self, account: str, **facts: Any) -> None:
+        """Facts of one account from now on; without any, as they were."""
+        self.ask("POST", "account", {"account": account, "region": REGION, **facts})
+
     def calls(self, **filters: Any) -> list[dict[str, Any]]:
         query = "&".join(f"{name}={value}" for name, value in filters.items())
         return list(self.ask("GET", f"journal?{query}")["calls"])
@@ -135,6 +139,8 @@ class Account:
     def open_for_the_hub(self) -> "Account":
         document = json.dumps({"Version": "2012-10-17", "Statement": [self._trust()]})
         self.owner("iam").create_role(RoleName=ROLE, AssumeRolePolicyDocument=document)
+        allow = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+        self.owner("iam").put_role_policy(RoleName=ROLE, PolicyName="all", PolicyDocument=json.dumps(allow))
         return self
 
     def _trust(self) -> dict[str, Any]:
@@ -154,6 +160,10 @@ class Account:
     def open_again(self) -> None:
         document = json.dumps({"Version": "2012-10-17", "Statement": [self._trust()]})
         self.owner("iam").update_assume_role_policy(RoleName=ROLE, PolicyDocument=document)
+
+    def shut_out_the_hub(self) -> None:
+        self.owner("iam").delete_role_policy(RoleName=ROLE, PolicyName="all")
+        self.owner("iam").delete_role(RoleName=ROLE)
 
     def assume(self, **more: Any) -> tuple[str, str, str]:
         wish = {"RoleArn": self.role_arn, "RoleSessionName": "test", "ExternalId": self.external_id, **more}

@@ -153,6 +153,18 @@ ROWS = [
         {"logGroupName": "/none"}, "ResourceNotFoundException"),
     Row("service-quotas", "ListServiceQuotas", lambda s: {"ServiceCode": "sagemaker", "MaxResults": 100},
         {"ServiceCode": "none"}),
+    Row("ec2", "DescribeAvailabilityZones", lambda s: {"AllAvailabilityZones": False}),
+    Row("ec2", "DescribeVpcs"),
+    Row("ec2", "DescribeNatGateways", empty="NatGateways"),
+    Row("ec2", "DescribeAddresses", empty="Addresses"),
+    Row("ec2", "DescribeRouteTables", lambda s: {"Filters": [{"Name": "vpc-id", "Values": [s.made["Vpc"]]}]},
+        empty="RouteTables"),
+    Row("ec2", "DescribeVpcEndpoints", lambda s: {"Filters": [{"Name": "vpc-id", "Values": [s.made["Vpc"]]}]},
+        empty="VpcEndpoints"),
+    Row("iam", "ListRoles", lambda s: {"PathPrefix": "/aws-service-role/", "MaxItems": 1000}),
+    Row("iam", "SimulatePrincipalPolicy", lambda s: {
+        "PolicySourceArn": s.account.role_arn, "ActionNames": ["ec2:CreateVpc"], "MaxItems": 1000},
+        {"PolicySourceArn": "arn:aws:iam::000000000001:role/Nobody"}),
     Row("cloudformation", "DescribeStackResources", lambda s: {"StackName": "net"}, {"StackName": "none"}, "ValidationError"),
     Row("dynamodb", "UpdateItem", lambda s: {
         "TableName": s.table, "Key": {"Id": {"S": "COMPUTE_FLEET"}}, "UpdateExpression": "set #dt.#st = :s",
