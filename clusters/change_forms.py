@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from clusters.architectures.configuration import Configuration
 from clusters.forms import ReasonForm
 from clusters.models import CloudAccount, Node
-from clusters.request_forms import RequestForm
+from clusters.request_forms import RequestForm, first_of
 from tenants.web.templatetags.show import words
 
 FIXED = ("name", "account", "az_id", "subnet", "vpc_cidr", "bucket", "bucket_exists")
@@ -29,6 +29,16 @@ class ChangeForm(RequestForm):
         self.fields["reason"].help_text = _("Whoever approves it reads this, and it stands in the history.")
         self.fields["reason"].required = True
 
+    CARRIED = (
+        "observability",
+        "images",
+        "node_setup",
+        "accounting",
+        "tiered_storage",
+        "editor_role",
+        "engine_settings",
+    )
+
     @staticmethod
     def first(now: Configuration) -> dict[str, Any]:
         """The form filled in with what is."""
@@ -42,7 +52,9 @@ class ChangeForm(RequestForm):
         }
         if storage.openzfs:
             told |= {"openzfs_gib": storage.openzfs.capacity_gib, "openzfs_mbs": str(storage.openzfs.mbs)}
-        return told
+            told["openzfs_deployment"] = storage.openzfs.deployment
+        filled = first_of(now.document())
+        return told | {name: filled[name] for name in ChangeForm.CARRIED if name in filled}
 
     def changed(self, now: Configuration, groups: list[dict[str, Any]]) -> dict[str, Any]:
         """The configuration as it is, with what was changed; what the form does not ask for stays."""
@@ -54,7 +66,8 @@ class ChangeForm(RequestForm):
         }
         if "openzfs_gib" in told:
             size, rate = told["openzfs_gib"], told.get("openzfs_mbs")
-            storage["openzfs"] = None if size is None else {"capacity_gib": size, "mbs": int(rate or 0) or None}
+            kind = {"deployment": told["openzfs_deployment"]} if told.get("openzfs_deployment") else {}
+            storage["openzfs"] = None if size is None else {"capacity_gib": size, "mbs": int(rate or 0) or None, **kind}
         software = dict(document["software"])
         if told.get("kubernetes"):
             software["kubernetes"] = told["kubernetes"]
@@ -66,6 +79,10 @@ class ChangeForm(RequestForm):
             "node_recovery": told["node_recovery"],
             "storage": storage,
             "software": software,
+            **{name: told[name] for name in ("accounting", "editor_role") if name in told},
+            **({"tiered_storage": int(told["tiered_storage"])} if told.get("tiered_storage") else {}),
+            **({"engine_settings": told["engine_settings"] or {}} if "engine_settings" in told else {}),
+            **self.carried(),
         }
 
     @staticmethod

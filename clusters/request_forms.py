@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from clusters import facts
+from clusters import facts, node_setups
 from clusters.architectures import Architecture, Parameter
 from clusters.architectures.configuration import VPC_CIDR
 from clusters.documents import kinds, reading
@@ -21,6 +21,13 @@ LOST_PER_SUBNET = 5  # AWS keeps five addresses of every subnet
 LARGEST_DOCUMENT, LARGEST_SETTINGS = 200_000, 20_000
 PLAIN = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
 RESERVED = forms.TextInput(attrs=PLAIN | {"list": "reserved"})
+
+MONITORING = {
+    "none": gettext_lazy("none"),
+    "managed": gettext_lazy("Prometheus and Amazon Managed Grafana"),
+    "instance": gettext_lazy("Prometheus and a Grafana on a machine of the account"),
+}
+IMAGE_EXAMPLE = "train 111122223333.dkr.ecr.us-east-1.amazonaws.com/train@sha256:…"
 
 # Words of choices and units in the catalogue, where the translators' tools find them.
 OF_CHOICES = (gettext_noop("Automatic"), gettext_noop("None"), gettext_noop("MB/s per TiB"))
@@ -127,6 +134,7 @@ class RequestForm(WhatAndWhere):
             )
             self._choice("deep_health_checks", limits["deep_health_checks"])
         self._parts_of_its_own(limits)
+        self._what_it_carries(limits)
         if architecture.engine_settings:
             self.fields["engine_settings"] = EngineSettings(architecture.engine_settings)
         if "software.kubernetes" in limits:
@@ -151,6 +159,44 @@ class RequestForm(WhatAndWhere):
                 widget=forms.TextInput(attrs=PLAIN | {"placeholder": "arn:aws:iam::111122223333:role/Trainers"}),
             )
 
+    def _what_it_carries(self, limits: Mapping[str, Parameter]) -> None:
+        """Monitoring, images, and the participant's own script."""
+        if "storage.openzfs.deployment" in limits and "openzfs_gib" in self.fields:
+            kinds = [(kind, kind) for kind in limits["storage.openzfs.deployment"].choices]
+            self.fields["openzfs_deployment"] = forms.ChoiceField(
+                label=_("Kind of OpenZFS"),
+                required=False,
+                choices=[("", _("The safest that the Region has")), *kinds],
+                help_text=_(limits["storage.openzfs.deployment"].help),
+            )
+            self.fields["openzfs_mbs"].choices = [
+                ("", _("256 MB/s or a little more")),
+                *self.fields["openzfs_mbs"].choices,
+            ]
+            self.fields["openzfs_mbs"].initial = ""
+        if "observability" in limits:
+            self.fields["observability"] = forms.ChoiceField(
+                label=_("Monitoring"),
+                required=False,
+                choices=list(MONITORING.items()),
+                help_text=_(limits["observability"].help),
+            )
+        if "images" in limits:
+            self.fields["images"] = forms.CharField(
+                label=_("Images"),
+                required=False,
+                max_length=LARGEST_SETTINGS,
+                help_text=_(limits["images"].help) + " " + _("One in a line, with a name before it where you like."),
+                widget=forms.Textarea(attrs=PLAIN | {"rows": 3, "class": "mono", "placeholder": IMAGE_EXAMPLE}),
+            )
+        if "node_setup" in limits:
+            self.fields["node_setup"] = forms.ChoiceField(
+                label=_("Your own node set-up"),
+                required=False,
+                choices=[("", _("none")), *node_setups.choices()],
+                help_text=_(limits["node_setup"].help),
+            )
+
     def _number(self, name: str, limits: Parameter, **fixed: Any) -> None:
         field = self.fields[name]
         field.initial = fixed.get("initial", limits.default)
@@ -172,8 +218,7 @@ class RequestForm(WhatAndWhere):
             "bucket_exists": told["bucket_exists"],
         }
         if told.get("openzfs_gib") is not None:
-            mbs = told["openzfs_mbs"] or limits["storage.openzfs.mbs"].default
-            storage["openzfs"] = {"capacity_gib": told["openzfs_gib"], "mbs": int(mbs)}
+            storage["openzfs"] = self._openzfs(told, limits)
         return {
             "architecture": self.architecture.slug,
             "version": self.architecture.version,
@@ -189,7 +234,44 @@ class RequestForm(WhatAndWhere):
             **{name: told[name] for name in ("accounting", "editor_role") if name in told},
             **({"tiered_storage": int(told["tiered_storage"])} if "tiered_storage" in told else {}),
             "engine_settings": told.get("engine_settings") or {},
+            **self.carried(),
         }
+
+    @staticmethod
+    def _openzfs(told: Mapping[str, Any], limits: Mapping[str, Parameter]) -> dict[str, Any]:
+        mbs = told.get("openzfs_mbs")
+        if "storage.openzfs.deployment" not in limits:
+            return {
+                "capacity_gib": told["openzfs_gib"],
+                "mbs": int(mbs or limits["storage.openzfs.mbs"].default),
+            }
+        deployment = told.get("openzfs_deployment") or ""
+        return {"capacity_gib": told["openzfs_gib"], "mbs": int(mbs) if mbs else None, "deployment": deployment}
+
+    def carried(self) -> dict[str, Any]:
+        """What stands beside the engine, as a document has it."""
+        told = self.cleaned_data
+        found: dict[str, Any] = {}
+        if "observability" in self.fields:
+            found["observability"] = told.get("observability") or "none"
+        if "images" in self.fields:
+            found["images"] = images_of(told.get("images") or "")
+        if "node_setup" in self.fields:
+            found["node_setup"] = node_setups.chosen(told.get("node_setup") or "")
+        return found
+
+
+def images_of(text: str) -> list[dict[str, str]]:
+    """One image in a line, `name uri` or the address alone; what is wrong with it, the check says."""
+    rows = [line.split() for line in text.splitlines() if line.strip()]
+    return [{"name": row[0] if len(row) > 1 else "", "uri": row[-1]} for row in rows]
+
+
+def as_lines(images: Any) -> str:
+    rows = images if isinstance(images, list) else []
+    return "\n".join(
+        f"{each.get('name', '')} {each.get('uri', '')}".strip() for each in rows if isinstance(each, Mapping)
+    )
 
 
 def first_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,6 +287,10 @@ def first_of(document: Mapping[str, Any]) -> dict[str, Any]:
         "lustre_mbs": lustre.get("mbs_per_tib"),
         "openzfs_gib": openzfs.get("capacity_gib"),
         "openzfs_mbs": openzfs.get("mbs"),
+        "openzfs_deployment": openzfs.get("deployment"),
+        "observability": document.get("observability"),
+        "images": as_lines(document.get("images")),
+        "node_setup": _setup(document.get("node_setup")),
         "bucket": storage.get("bucket"),
         "bucket_exists": storage.get("bucket_exists"),
         "kubernetes": _fields(document.get("software")).get("kubernetes"),
@@ -221,6 +307,10 @@ def groups_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the groups filled in with a document."""
     rows = document.get("instance_groups")
     return [dict(each) for each in rows[:MOST_GROUPS] if isinstance(each, Mapping)] if isinstance(rows, list) else []
+
+
+def _setup(value: Any) -> str:
+    return f"{value.get('name')}@{value.get('version')}" if isinstance(value, Mapping) else ""
 
 
 def _fields(value: Any) -> Mapping[str, Any]:

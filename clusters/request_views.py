@@ -55,6 +55,10 @@ FIELDS = {
     "tiered_storage": "id_tiered_storage",
     "editor_role": "id_editor_role",
     "engine_settings": "id_engine_settings",
+    "storage.openzfs.deployment": "id_openzfs_deployment",
+    "observability": "id_observability",
+    "images": "id_images",
+    "node_setup": "id_node_setup",
 }
 
 
@@ -71,6 +75,10 @@ LABELS = {
     "storage.bucket": gettext_lazy("Bucket"),
     "editor_role": gettext_lazy("Role of those who work with jobs"),
     "engine_settings": gettext_lazy("Settings of ParallelCluster"),
+    "storage.openzfs.deployment": gettext_lazy("Kind of OpenZFS"),
+    "observability": gettext_lazy("Monitoring"),
+    "images": gettext_lazy("Images"),
+    "node_setup": gettext_lazy("Your own node set-up"),
 }
 
 
@@ -153,8 +161,10 @@ class _Told:
             self.groups = GroupSet(request.POST, **rows)
 
     def _first(self) -> dict[str, Any]:
-        """A start that fits: the zone of what is reserved, where something is."""
-        return {"az_id": self.reserved[0].az_id} if self.reserved else {}
+        """A start that fits: the zone of what is reserved, where something is; monitoring by what the account has."""
+        first = {"az_id": self.reserved[0].az_id} if self.reserved else {}
+        account = queries.accounts().first()
+        return first | {"observability": _monitoring(account, self.architecture)}
 
     def _first_groups(self) -> list[dict[str, Any]]:
         held = self.reserved[0] if self.reserved else None
@@ -266,6 +276,15 @@ EXAMPLE = {
     ],
     "storage": {"lustre": {"capacity_gib": 4800, "mbs_per_tib": 250}},
 }
+
+
+def _monitoring(account: Any, architecture: Architecture) -> str:
+    """Managed where people can be signed in to it, else on a machine; none where the architecture is older than that."""
+    if "observability" not in architecture.parameters or account is None:
+        return "none"
+    region = account.regions[0] if account.regions else ""
+    managed = account.identity_center == "yes" and region in facts.grafana_regions()
+    return "managed" if managed else "instance"
 
 
 def _label(path: str) -> str:

@@ -16,7 +16,18 @@ from django.views.decorators.http import require_http_methods, require_safe
 from clusters import actions, architectures, catalogue, foresight, possible, queries, showing, spending, states
 from clusters.actions import changes, locks
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm, RegionsForm
-from clusters.models import Bucket, Cluster, ExternalObject, Leftover, NodeOrder, Operation, QuotaGrant
+from clusters.models import (
+    Alert,
+    Bucket,
+    Cluster,
+    ContainerImage,
+    ExternalObject,
+    InstalledChart,
+    Leftover,
+    NodeOrder,
+    Operation,
+    QuotaGrant,
+)
 from tenants.models import Participation
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.views import edit_block
@@ -29,6 +40,7 @@ MOST_ROWS = 200
 NEWEST_ENTRIES = 20
 NEWEST_RESOURCES = 6
 NEWEST_JOBS = 10
+NEWEST_ALERTS = 10
 NEWEST_OPERATIONS = 8
 NODE_FIELDS = (
     "id", "name", "group", "seat", "role", "state", "instance_type", "instance_id", "private_ip", "az_id", "reason", "engine_status", "since",
@@ -195,6 +207,7 @@ def _shown(
         "document": json.dumps(revisions[0].body, indent=2, ensure_ascii=False) if revisions else "",
         "revisions": [(revision, names.get(revision.author, revision.author)) for revision in revisions],
         "file_systems": queries.file_systems(row),
+        **_carried(row, revisions[0].body if revisions else {}),
         "files": [] if live.asked(request) else [{"row": one, "name": _("Cohort")} for one in queries.logs(row)],
         "buckets": list(Bucket.objects.filter(cluster=row).order_by("name")),
         **_may(
@@ -203,6 +216,20 @@ def _shown(
             operation,
             possible.of(row, operation=operation, parts=parts, revision=revisions[0] if revisions else None),
         ),
+    }
+
+
+def _carried(row: Cluster, body: dict[str, Any]) -> dict[str, Any]:
+    """What it carries beside its engine, and what it tells of itself."""
+    kubernetes = row.orchestrator == "hyperpod-eks"
+    charts = InstalledChart.objects.filter(cluster=row).select_related("operation").order_by("-installed_at")
+    return {
+        "alerts": list(Alert.objects.filter(cluster=row).order_by("-starts_at")[:NEWEST_ALERTS]),
+        "watched": body.get("observability", "none") != "none",
+        "images": list(ContainerImage.objects.filter(cluster=row, until_revision=None).order_by("name")),
+        "charts": list(charts[:NEWEST_ALERTS]) if kubernetes else [],
+        "node_setup": body.get("node_setup"),
+        "kubernetes": kubernetes,
     }
 
 

@@ -16,6 +16,7 @@ from clusters.api import (
     preflights,
     quotas,
     records,
+    software,
 )
 from program import api as program
 from program import api_docs, enablement_api, procedure_api
@@ -48,6 +49,10 @@ READ = [
     ("clusters/<uuid:pk>/operations/", operations.operations, "cluster-operations"),
     ("clusters/<uuid:pk>/spending/", operations.cluster_spending, "cluster-spending"),
     ("operations/<uuid:pk>/", operations.operation, "operation"),
+    ("cluster-alerts/", software.alerts, "cluster-alerts"),
+    ("images/", software.images, "images"),
+    ("charts/", software.charts, "charts"),
+    ("node-setups/<uuid:pk>/", software.setup, "node-setup"),
     ("configurations/<uuid:pk>/", configurations.configuration, "configuration"),
     ("configurations/<uuid:pk>/versions/<int:number>/", configurations.version, "configuration-version"),
     ("configurations/<uuid:pk>/compare/", configurations.compare, "configuration-compare"),
@@ -76,6 +81,7 @@ EVERYWHERE = [
     ("clusters/", clusters.clusters, "clusters"),
     ("configurations/", configurations.configurations, "configurations"),
     ("configurations/<uuid:pk>/versions/", configurations.versions, "configuration-versions"),
+    ("node-setups/", software.setups, "node-setups"),
     ("jobs/", jobs.jobs, "jobs"),
     ("reviews/", program.reviews, "reviews"),
     ("cases/", support.cases, "cases"),
@@ -110,6 +116,9 @@ WRITE = [
     ("clusters/<uuid:pk>/rollback/", operations.roll_back, "cluster-roll-back"),
     ("configurations/", configurations.tenant_configurations, "configurations"),
     ("configurations/<uuid:pk>/versions/", configurations.tenant_versions, "configuration-versions"),
+    ("clusters/<uuid:pk>/chart/", software.install_chart, "cluster-chart"),
+    ("clusters/<uuid:pk>/alert-token/", software.renew_token, "cluster-alert-token"),
+    ("node-setups/", software.tenant_setups, "node-setups"),
     ("jobs/", jobs.tenant_jobs, "jobs"),
     ("jobs/<uuid:pk>/cancel/", jobs.cancel, "job-cancel"),
     ("cases/", support.tenant_cases, "cases"),

@@ -27,6 +27,7 @@ class AccountShown(Shown):
     name = serializers.CharField()
     role_arn = serializers.CharField()
     regions = serializers.ListField(child=serializers.CharField())
+    identity_center = serializers.CharField(help_text="Whether it has IAM Identity Center: yes, no or unknown.")
     access = serializers.ChoiceField(choices=CloudAccount.Access.choices, help_text="Whether it lets us in.")
     access_since = serializers.DateTimeField(allow_null=True, help_text="Since when that is the answer.")
     check_wished_at = serializers.DateTimeField(

@@ -69,7 +69,7 @@ class ArchitectureFit(serializers.Serializer):
 
 class ArchitectureParameter(serializers.Serializer):
     field = serializers.CharField()
-    kind = serializers.ChoiceField(choices=["integer", "choice"])
+    kind = serializers.ChoiceField(choices=["integer", "choice", "text"])
     help = serializers.CharField()
     unit = serializers.CharField(allow_blank=True)
     default = serializers.JSONField(allow_null=True)

@@ -39,6 +39,7 @@ def main() -> int:
         hyperpod,
         identity_center,
         instances,
+        listings,
         logs,
         quotas,
         slurm,

@@ -20,7 +20,7 @@ from clusters.sandbox.errors import AwsError
 warnings.filterwarnings("ignore", message=r"Exception\(AwsError\)")
 
 # The name in a signature's scope, where it is not the name of the service model.
-SERVICE_OF_SCOPE = {"servicequotas": "service-quotas", "sso": "sso-admin"}
+SERVICE_OF_SCOPE = {"servicequotas": "service-quotas", "sso": "sso-admin", "aps": "amp"}
 
 
 @dataclass

@@ -46,6 +46,9 @@ def inventory(own):
     found |= {one["InstanceId"] for each in held for one in each["Instances"]}
     found |= set(own("eks").list_clusters()["clusters"]) | set(own("dynamodb").list_tables()["TableNames"])
     found |= {one["FileSystemId"] for one in own("fsx").describe_file_systems()["FileSystems"]}
+    found |= {one["repositoryName"] for one in own("ecr").describe_repositories()["repositories"]}
+    found |= {one["arn"] for one in own("amp").list_workspaces()["workspaces"]}
+    found |= {one["id"] for one in own("grafana").list_workspaces()["workspaces"]}
     links = own("fsx").describe_data_repository_associations()["Associations"]
     found |= {one["AssociationId"] for one in links}
     found |= {one["Name"] for one in own("s3").list_buckets()["Buckets"]}
