@@ -193,7 +193,7 @@ def operations(row: Cluster) -> QuerySet[Operation]:
 
 def preflights(row: Cluster) -> QuerySet[Preflight]:
     """Full checks of a cluster, the newest first."""
-    return Preflight.objects.filter(cluster=row).select_related("operation").order_by("-generation")
+    return Preflight.objects.filter(cluster=row).select_related("operation", "tenant").order_by("-generation")
 
 
 def node_counts(row: Cluster) -> dict[str, int]:

@@ -14,9 +14,10 @@ from clusters.models import Preflight, PreflightLine
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint
+from tenants.web.listing import Shown
 
 
-class PreflightTold(serializers.Serializer):
+class PreflightTold(Shown):
     """One full check, by what the account said at that moment."""
 
     generation = serializers.IntegerField(help_text="Of the cluster: what was wished when it was made.")
@@ -41,6 +42,8 @@ def preflight(request: Request, pk: UUID) -> Response:
     if found is None:
         raise Http404
     lines = PreflightLine.objects.filter(preflight=found).order_by("position")
-    told = {name: getattr(found, name) for name in PreflightTold().fields if name not in ("operation", "lines")}
-    shown = {**told, "operation": found.operation_id, "lines": [listing.told(line) for line in lines]}
-    return Response(PreflightTold(shown).data)
+    told = {
+        name: getattr(found, name) for name in PreflightTold().fields if name not in ("tenant", "operation", "lines")
+    }
+    beside = {"tenant__slug": found.tenant.slug, "operation": found.operation_id}
+    return Response(PreflightTold({**told, **beside, "lines": [listing.told(line) for line in lines]}).data)
