@@ -161,6 +161,7 @@ ROWS = [
         empty="RouteTables"),
     Row("ec2", "DescribeVpcEndpoints", lambda s: {"Filters": [{"Name": "vpc-id", "Values": [s.made["Vpc"]]}]},
         empty="VpcEndpoints"),
+    Row("sso-admin", "ListInstances"),
     Row("iam", "ListRoles", lambda s: {"PathPrefix": "/aws-service-role/", "MaxItems": 1000}),
     Row("iam", "SimulatePrincipalPolicy", lambda s: {
         "PolicySourceArn": s.account.role_arn, "ActionNames": ["ec2:CreateVpc"], "MaxItems": 1000},
