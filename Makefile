@@ -4,7 +4,7 @@ PREPARE = @$(PYTHON) program/devstack/prepare.py
 
 .PHONY: up test lint lock shots bench
 up: ; $(PREPARE) run && exec .venv/bin/python manage.py up
-test: ; $(PREPARE) tests && exec .venv/bin/pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder)
+test: ; $(PREPARE) tests && exec .venv/bin/pytest $(or $(TESTS),-n 3 --dist loadfile --no-loadscope-reorder)
 lint: ; $(PREPARE) tests && .venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports
 lock: ; $(PREPARE) lock
 shots: ; $(PREPARE) tests && exec .venv/bin/python -m tests.shots
