@@ -230,7 +230,10 @@ def made_by_the_product() -> dict[tuple[str, str], str]:
 
 def _calls(name: str, text: str) -> Iterator[tuple[str, str]]:
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and re.fullmatch(r"aws\.(call|pages)", ast.unparse(node.func)):
+        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        # The door itself hands on what it was told, and makes one call of its own.
+        own = name == "clusters/providers/aws.py" and called == "call" and isinstance(node.args[2], ast.Constant)
+        if own or re.fullmatch(r"aws\.(call|pages)", called):
             service, operation = (ast.unparse(word) for word in node.args[1:3])
             if (name, service, operation) in CHOSEN:
                 yield from CHOSEN[name, service, operation]
