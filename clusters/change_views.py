@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from clusters import architectures, checking, foresight, possible, queries
+from clusters import actions, architectures, checking, foresight, possible, queries
 from clusters.actions import changes, node_orders, rescues
 from clusters.architectures.configuration import Configuration
 from clusters.change_forms import ChangeForm, NodesForm, SkipForm, SoftwareForm
@@ -285,6 +285,16 @@ def roll_back(request: HttpRequest, pk: UUID) -> HttpResponse:
     }
     form = ReasonForm(posted(request), initial={"version": row.version})
     return _order(request, row, form, {**told, "plan": _back(row)}, rescues.roll_back, fields={}, why="why")
+
+
+@allow(roles.OPERATE)
+@require_POST
+def look_again(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Look in the account again for what is left of a deleted cluster."""
+    row = queries.cluster(pk)
+    actions.look_for_leftovers(cluster=row, by=request.actor)
+    messages.success(request, _("Cohort looks in the account again. Look here in a minute."))
+    return _page_of(request, row)
 
 
 @allow(roles.READ)

@@ -19,7 +19,7 @@ from tenants.web.problems import Refused
 
 Deed = Literal[
     "change", "software", "order", "retire", "retry", "give_up", "continue", "rollback", "stop_fleet", "start_fleet",
-    "launch",
+    "launch", "look_again",
 ]  # fmt: skip
 Rescue = Literal["continue", "rollback"]
 DEEDS: tuple[Deed, ...] = get_args(Deed)
@@ -27,7 +27,7 @@ CHANGEABLE = frozenset({"ready", "degraded", "updating", "failed"})
 USABLE = frozenset({"ready", "degraded", "updating"})
 # What takes hold of the cluster, so that nothing else may hold it.
 HOLDING = frozenset({"change", "software", "order", "continue", "rollback", "stop_fleet", "start_fleet"})
-NEEDS_CONFIGURATION = frozenset(DEEDS) - {"retire", "give_up", "continue", "rollback"}
+NEEDS_CONFIGURATION = frozenset(DEEDS) - {"retire", "give_up", "continue", "rollback", "look_again"}
 CALL: Mapping[str, allowed.Call] = {"change": "update", "retry": "update", "software": "software", "order": "order"}
 PARTS = {
     "base": gettext_lazy("base stack"),
@@ -148,6 +148,10 @@ def _by_state(now: Situation, deed: Deed) -> Refused | None:
         return _unless_it_can_be_given_up(now)
     if deed in ("continue", "rollback"):
         return _unless_it_stopped(now, deed)
+    if deed == "look_again":
+        sentence = _("%(name)s is %(state)s; what is left of it is looked for when it is deleted.")
+        values = {"name": now.name, "state": now.state}
+        return None if now.state == "deleted" else Refused("not_deleted", sentence % values)
     if deed == "launch":
         return _unless_it_takes_jobs(now)
     return _unless_its_fleet_moves(now, deed)

@@ -13,6 +13,7 @@ from clusters.models import (
     ExternalObject,
     FileSystem,
     Job,
+    Leftover,
     Node,
     Operation,
     Preflight,
@@ -117,6 +118,12 @@ def cluster(pk: UUID | str) -> Cluster:
 
 def parts(row: Cluster) -> list[ExternalObject]:
     return list(ExternalObject.objects.filter(cluster=row).order_by("position"))
+
+
+def leftovers(row: Cluster) -> QuerySet[Leftover]:
+    """What of a deleted cluster is still in its account; what is stuck first."""
+    first = Case(When(why="stuck", then=Value(0)), default=Value(1))
+    return Leftover.objects.filter(cluster=row, gone_at=None).order_by(first, "why", "kind", "external_id")
 
 
 def stuck(row: Cluster) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from clusters import architectures, possible
-from clusters.models import CloudAccount, Cluster, ExternalObject, NodeOrder, Operation, Proof
+from clusters.models import CloudAccount, Cluster, ExternalObject, Leftover, NodeOrder, Operation, Proof
 from clusters.plans.planning import SLOWER
 from clusters.providers import NO_CAPACITY
 from clusters.states import BROKEN
@@ -216,6 +216,17 @@ def under_way(
         waits_for_owner=operation.denied_since is not None,
         orders=tuple(orders),
     )
+
+
+def left_over(rows: list[Leftover]) -> dict[str, Any]:
+    """What is still in the account, and what of it costs so much a month; what has no price is named."""
+    priced = [row.monthly for row in rows if row.monthly is not None]
+    return {
+        "leftovers": rows,
+        "left_monthly": sum(priced),
+        "left_unpriced": sum(row.monthly is None for row in rows),
+        "left_found_at": max((row.found_at for row in rows), default=None),
+    }
 
 
 @dataclass(frozen=True)

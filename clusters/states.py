@@ -140,6 +140,9 @@ OPERATION_GOES_ON = kind(
 NODES_ANSWERED = kind(
     "operation.answered", _("{name}: the provider took {taken} of {asked} nodes. {refused}"), icon="server"
 )
+LEFT_OVER_ASKED = kind(
+    "cluster.leftovers_wished", _("{actor} asked to look again for what is left of {name}"), icon="refresh"
+)
 LEFT_OVER = kind("cluster.leftovers", _("{count} things of {name} stay in the account: {things}"), icon="server")
 kind("operation.running", _("The {what} of {name} began"), icon="server")
 kind("operation.done", _("The {what} of {name} is done"), icon="circle-check")

@@ -58,6 +58,7 @@ urlpatterns = [
         change_views.continue_rollback,
         name="continue_rollback",
     ),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/leftovers/", change_views.look_again, name="look_for_leftovers"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/rollback/", change_views.roll_back, name="roll_back"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/plan/", change_views.plan, name="plan_of_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/preflight/", preflight_views.preflight, name="preflight"),

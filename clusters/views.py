@@ -23,7 +23,6 @@ from clusters.models import (
     ContainerImage,
     ExternalObject,
     InstalledChart,
-    Leftover,
     NodeOrder,
     Operation,
     QuotaGrant,
@@ -192,9 +191,7 @@ def _shown(
         "past_operations": past,
         "may_operate": request.role in roles.OPERATE,
         "spent": spending.spent(row),
-        "leftovers": list(Leftover.objects.filter(cluster=row, gone_at=None).order_by("why", "kind"))
-        if not row.wanted
-        else [],
+        **(showing.left_over(list(queries.leftovers(row))) if not row.wanted else {}),
         "conditions": showing.conditions(row),
         "groups": showing.node_groups(nodes, chosen),
         "node_counts": counted,
@@ -279,6 +276,7 @@ def _may(request: HttpRequest, row: Cluster, held: Operation | None, now: possib
         "may_continue": can("continue"),
         "may_roll_back": can("rollback"),
         "may_give_up": can("give_up"),
+        "may_look_again": can("look_again"),
         "ways_out": [
             (reverse(page, args=[request.tenant.slug, row.pk]), words) for page, words in showing.ways_out(now)
         ]

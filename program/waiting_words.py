@@ -9,6 +9,7 @@ from tenants.work.overview import Waiting
 
 WORDS = {
     "account": _("Accounts to be read"),
+    "leftovers": _("Deleted clusters whose leftovers are looked for again"),
     "case-mail": _("Mail about cases to be written"),
     "cluster": _("Clusters to be looked at"),
     "cluster-slow": _("Clusters whose programs run long"),

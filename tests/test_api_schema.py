@@ -24,7 +24,7 @@ SNAPSHOT = Path(__file__).with_name("api_schema.json")
 SHOWS_THE_SCHEMA = {"api-schema", "api-docs"}
 API = [route for route in routes() if route.is_api and route.name not in SHOWS_THE_SCHEMA]
 # Lists of what people wrote, and of what has a name elsewhere.
-WRITTEN = ("notes", "entries", "jobs", "parts", "decisions", "action-items", "addenda")
+WRITTEN = ("notes", "entries", "jobs", "parts", "leftovers", "decisions", "action-items", "addenda")
 # Figures are counted from many rows and are nobody's row themselves.
 FIGURES = {
     "cluster-plan",

@@ -1,6 +1,12 @@
 """Writes of the clusters layer: what people wish. The engine makes it so; nothing here talks to a cloud."""
 
-from clusters.actions.clusters import approve_cluster, request_cluster, retire_cluster, retry_cluster
+from clusters.actions.clusters import (
+    approve_cluster,
+    look_for_leftovers,
+    request_cluster,
+    retire_cluster,
+    retry_cluster,
+)
 from clusters.actions.fleet import start_fleet, stop_fleet
 from clusters.actions.jobs import LARGEST_SCRIPT, LONGEST_MINUTES, cancel_job, launch_job
 
@@ -10,6 +16,7 @@ __all__ = [
     "approve_cluster",
     "cancel_job",
     "launch_job",
+    "look_for_leftovers",
     "request_cluster",
     "retire_cluster",
     "retry_cluster",

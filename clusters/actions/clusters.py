@@ -17,6 +17,7 @@ from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import ApiToken, Participation, Person
 from tenants.web.problems import Refused, rule_broken
+from tenants.work import due
 
 
 def request_cluster(
@@ -84,6 +85,14 @@ def _new_cluster(
         raise Refused(
             "name_taken", _("You already have a cluster named '%(name)s'; choose another name.") % {"name": name}
         ) from None
+
+
+def look_for_leftovers(*, cluster: Cluster, by: str, why: str = "", version: int | None = None) -> None:
+    """Look in the account again for what is left of a deleted cluster. While that is awaited, once is enough."""
+    cluster = changes.newest(cluster, version)
+    changes.refuse_unless_possible(cluster, "look_again")
+    timeline.record(states.LEFT_OVER_ASKED, about=cluster, by=by, name=cluster.name, why=why)
+    due.wish("leftovers", cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane)
 
 
 def summary(wish: Configuration) -> str:

@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import checking, foresight, possible, queries, spending, states
+from clusters import actions, checking, foresight, possible, queries, spending, states
 from clusters.actions import changes, node_orders, rescues
 from clusters.api.plan_shapes import PlanTold
-from clusters.models import NodeOrder, Operation
+from clusters.models import Cluster, Leftover, NodeOrder, Operation
 from clusters.preflight import refused
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -138,6 +138,23 @@ class NodesAsked(Deed):
     order = serializers.ChoiceField(choices=list(node_orders.MOST))
 
 
+class LeftoverShown(Shown):
+    """Something of a deleted cluster that is still in the account."""
+
+    cluster = serializers.UUIDField(source="cluster_id")
+    kind = serializers.CharField(help_text="The type of the resource, as CloudFormation calls it.")
+    external_id = serializers.CharField()
+    name = serializers.CharField()
+    why = serializers.ChoiceField(choices=Leftover.Why.choices)
+    reason = serializers.CharField()
+    size_gib = serializers.IntegerField(allow_null=True)
+    monthly = serializers.DecimalField(
+        max_digits=12, decimal_places=2, allow_null=True, help_text="What it costs in a month; null: no price."
+    )
+    found_at = serializers.DateTimeField()
+
+
+LEFTOVERS = Listing("leftovers", LeftoverShown, newest="found_at")
 OPERATIONS = Listing(
     "operations",
     OperationShown,
@@ -285,13 +302,37 @@ def nodes(request: Request, pk: UUID) -> Response:
 @endpoint("GET")
 def deeds(request: Request, pk: UUID) -> Response:
     """What may be done to a cluster now, and of what may not: why, and what to do instead. Roles are not looked at."""
-    found = possible.deeds(possible.of(queries.cluster(pk)))
+    return Response(_deeds(queries.cluster(pk)))
+
+
+def _deeds(row: Cluster) -> Any:
+    found = possible.deeds(possible.of(row))
     rows = [
         {"deed": deed, "possible": refused is None, "code": refused.code if refused else "",
          "why": refused.sentence if refused else ""}
         for deed, refused in found.items()
     ]  # fmt: skip
-    return Response(DeedsTold({"deeds": rows}).data)
+    return DeedsTold({"deeds": rows}).data
+
+
+@allow(roles.READ)
+@LEFTOVERS.described
+@endpoint("GET")
+def leftovers(request: Request, pk: UUID) -> Response:
+    """What of a deleted cluster is still in its account."""
+    return LEFTOVERS.answer(request, queries.leftovers(queries.cluster(pk)).order_by())
+
+
+@allow(roles.OPERATE)
+@extend_schema(request=WayOut, responses={202: DeedsTold})
+@endpoint("POST")
+@repeatable(required=False)
+def look_again(request: Request, pk: UUID) -> Response:
+    """Look in the account again for what is left of a deleted cluster; the list is new within a minute."""
+    sent, row = asked(WayOut, request), queries.cluster(pk)
+    version = optional_version(request, sent)
+    actions.look_for_leftovers(cluster=row, by=request.actor, why=sent["why"], version=version)
+    return Response(_deeds(row), status=202)
 
 
 @allow(roles.OPERATE)

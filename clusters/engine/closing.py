@@ -10,6 +10,7 @@ from clusters.engine import orders, turns
 from clusters.engine.facts import ENGINE, Known
 from clusters.models import Cluster, ExternalObject, NodeOrder, Operation, Revision
 from tenants.history import timeline
+from tenants.work import due
 
 LEADS_TO_READY = frozenset({"create", "change", "software"})
 RESCUES = frozenset({"continue", "rollback"})
@@ -72,6 +73,8 @@ def _wait_for_the_owner(cluster: Cluster, operation: Operation, denied: str) -> 
     told = {"what": operation.kind_word, "name": cluster.name, "account": cluster.account.account_id}
     if denied:
         timeline.record(states.OPERATION_WAITS, about=operation, by=ENGINE, why=denied, **told)
+        # The account's own page is to say the same, and not only after its next turn.
+        due.wish("account", cluster.account_id, tenant=cluster.tenant_id, lane=cluster.account.lane())
     else:
         timeline.record(states.OPERATION_GOES_ON, about=operation, by=ENGINE, **told)
 

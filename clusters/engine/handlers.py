@@ -1,7 +1,7 @@
 """What the workers do for clusters, jobs and accounts."""
 
 from clusters import linting
-from clusters.engine import accounts, jobs, linted, step, turns
+from clusters.engine import accounts, jobs, leftovers, linted, step, turns
 from tenants.work.due import Held
 from tenants.work.loop import handler
 
@@ -29,3 +29,8 @@ def account(held: Held) -> None:
 @handler(linting.KIND, queue="slow")
 def templates_of_an_architecture(held: Held) -> None:
     linted.step(held)
+
+
+@handler("leftovers")
+def leftovers_of_a_cluster(held: Held) -> None:
+    leftovers.look_again(held)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,13 +13,16 @@ from django.utils import timezone
 from clusters import foresight, states
 from clusters.access import slurm_parameter, slurm_secret
 from clusters.architectures.parts import MissingOutput
+from clusters.engine import facts
 from clusters.engine.facts import ENGINE, Known
 from clusters.models import Cluster, Leftover
 from clusters.plans.prices import CENT, Prices
 from clusters.plans.templates import resources
 from clusters.providers import Account, ProviderError, aws
 from tenants.history import timeline
+from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
+from tenants.work import due
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +41,7 @@ FREE = frozenset(
 )
 ABSENT = frozenset({"ParameterNotFound", "ResourceNotFoundException", "FileSystemNotFound"})
 TOLD, GIB = 12, 1024**3
+AGAIN = timedelta(minutes=1)
 SHARED_BUCKET = re.compile(r"parallelcluster-[0-9a-f]{16}-v1-do-not-delete")
 LOG_GROUPS = (
     "/aws/sagemaker/Clusters/{}/",
@@ -241,6 +246,26 @@ def write(cluster: Cluster, found: list[Found]) -> None:
     timeline.record(
         states.LEFT_OVER, about=cluster, by=ENGINE, name=cluster.name, count=len(told), things=[*told[:TOLD], *more]
     )
+
+
+def look_again(held: due.Held) -> None:
+    """Of a cluster that is gone: a person may have deleted some of it since."""
+    with acting_for(held.tenant_id, staff=True):
+        known = facts.read(held.ref)
+        if known is None or known.cluster.state != "deleted":
+            due.finish(held, again_in=None)
+            return
+    try:
+        found = gather(known)
+    except ProviderError as error:
+        log.warning("leftovers_not_seen", cluster=known.cluster.name, kind=error.kind, message=error.message)
+        with acting_for(held.tenant_id, staff=True):
+            due.finish(held, again_in=AGAIN, progress=False, give_back=error.kind == "throttled", stuck=error.message)
+        return
+    with acting_for(held.tenant_id, staff=True):
+        cluster = Cluster.objects.select_for_update(of=("self",)).select_related("account").get(pk=known.cluster.pk)
+        due.finish(held, again_in=None)
+        write(cluster, found)
 
 
 def monthly(one: Found, known: Prices | None, region: str) -> Decimal | None:

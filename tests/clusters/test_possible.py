@@ -45,6 +45,7 @@ def test_what_is_offered_is_what_the_engine_takes(kind, status):
 @pytest.mark.parametrize("state", states.CLUSTER)
 def test_there_is_always_a_way_on_and_a_refusal_says_what_to_do(kind, status, state):
     now = with_status(kind, status, state=state)
+    assert ("look_again" in may(now)) == (state == "deleted")
     if state != "deleted":
         assert "retire" in may(now)
         assert not may(replace(now, wanted=False)) & {"retire", "change", "continue", "rollback", "launch"}

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from clusters.models import Cluster, ExternalObject, Job, Operation, Revision
+from clusters.models import Cluster, ExternalObject, Job, Leftover, Operation, Revision
 from tenants.wall.acting import acting_for
+from tenants.work.models import Due
 from tests.clusters.test_pages import hoshi, page_of, signed_in
 from tests.conftest import World
 from tests.examples import Examples
@@ -72,6 +73,30 @@ def test_who_waits_for_the_owner_sees_since_when_and_can_let_go(world: World, st
     page = client.get(here).content.decode()
     assert "Waiting for the account&#x27;s owner since" in page or "Waiting for the account's owner since" in page
     assert "Let it go" in page and f"{here}give-up/" in page
+
+
+def test_what_is_left_is_summed_listed_and_looked_for_again(world: World, stopped: Cluster) -> None:
+    client, here = signed_in(world.person("platform_engineer")), page_of(stopped)
+    address = f"/api/v1/t/hoshi/clusters/{stopped.pk}/leftovers/"
+    early = client.post(f"{address}look/", "{}", content_type="application/json")
+    assert (early.status_code, early.json()["code"]) == (409, "not_deleted")
+    with acting_for(world.hoshi):
+        Cluster.objects.filter(pk=stopped.pk).update(state="deleted", wanted=False)
+        for name, monthly in (("fs-1", "300.00"), ("backup-1", "7.50"), ("bucket-1", None)):
+            Leftover.objects.create(
+                tenant=world.hoshi, cluster=stopped, kind="AWS::FSx::FileSystem", external_id=name, why="kept",
+                monthly=monthly, found_at="2026-11-30T10:00:00Z",
+            )  # fmt: skip
+    page = client.get(here).content.decode()
+    assert "307.50" in page
+    assert "without a price" in page
+    assert f"{here}leftovers/" in page
+    rows = client.get(address).json()["results"]
+    assert {(row["external_id"], row["monthly"]) for row in rows} >= {
+        ("fs-1", "300.00"), ("backup-1", "7.50"), ("bucket-1", None)
+    }  # fmt: skip
+    assert client.post(f"{here}leftovers/").status_code == 303
+    assert Due.objects.filter(kind="leftovers", ref=str(stopped.pk)).exists()
 
 
 def test_a_cluster_whose_configuration_cannot_be_read_can_be_retired(world: World, stopped: Cluster) -> None:
