@@ -459,3 +459,29 @@ def test_wanted_and_behind_is_never_idle():
 def test_every_planned_part_state_can_be_reached_or_is_ignored():
     words = {word for _, _, found in everything() for word in found.parts.values()}
     assert words <= set(PART)
+
+
+HELD = {"held": "It does not fit."}
+BEHIND = {**READY, "generation": 2}
+
+
+@pytest.mark.parametrize(
+    ("now", "parts", "state", "needs"),
+    [
+        (wish("approved", nodes_running=0, **HELD), [NEVER, NOT_ASKED], "approved", ""),
+        (wish("approved", nodes_running=0, **HELD, held_for_good=True), [NEVER, NOT_ASKED], "failed", "It does not fit."),
+        (wish("ready", **BEHIND, **HELD), [STACK, part(HYPERPOD, behind=True)], "ready", ""),
+        (wish("ready", **BEHIND, **HELD, held_for_good=True), [STACK, part(HYPERPOD, behind=True)], "degraded", "It does not fit."),
+        # A new try clears away what failed before, and waits with that too.
+        (wish("failed", generation=2, nodes_running=0, **HELD), [part(STACK, phase="failed", existed=False), NOT_ASKED], "failed", ""),
+    ],
+)  # fmt: skip
+def test_nothing_is_made_changed_or_cleared_away_before_the_preflight_lets_it(now, parts, state, needs):
+    assert plan(Wish(**{**now.__dict__, "held": "", "held_for_good": False}), parts).call is not None
+    found = plan(now, parts)
+    assert (found.call, found.state, found.needs_person, found.why) == (None, state, needs, "It does not fit.")
+
+
+def test_what_is_to_go_goes_whatever_the_preflight_says():
+    found = plan(wish("ready", wanted=False, **READY, **HELD, held_for_good=True), [STACK, HYPERPOD])
+    assert found.state == "deleting" or found.call is not None
