@@ -31,7 +31,6 @@ class SetupForm(forms.Form):
     )
     text = forms.CharField(
         label=gettext_lazy("Script"),
-        required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 16, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
         help_text=gettext_lazy(
@@ -42,6 +41,10 @@ class SetupForm(forms.Form):
     file = forms.FileField(label=gettext_lazy("Or a file"), required=False)
     reason = forms.CharField(label=gettext_lazy("Why"), max_length=300, required=False)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["text"].required = not self.files.get("file")  # one of both is enough
 
     def clean(self) -> dict[str, Any]:
         told: dict[str, Any] = super().clean() or {}

@@ -24,8 +24,8 @@ RESERVED = forms.TextInput(attrs=PLAIN | {"list": "reserved"})
 
 MONITORING = {
     "none": gettext_lazy("none"),
-    "managed": gettext_lazy("Prometheus and Amazon Managed Grafana"),
-    "instance": gettext_lazy("Prometheus and a Grafana on a machine of the account"),
+    "managed": gettext_lazy("with Amazon Managed Grafana"),
+    "instance": gettext_lazy("with a Grafana of its own"),
 }
 IMAGE_EXAMPLE = "train 111122223333.dkr.ecr.us-east-1.amazonaws.com/train@sha256:…"
 

@@ -267,12 +267,14 @@ def limits(parameter: Parameter) -> str:
     """The limits of a parameter in a few words, e.g. `1200 to 1008000 GiB, in steps of 2400; 1200 unless said`."""
     if parameter.kind == "choice":
         told = ", ".join(map(str, parameter.choices))
+    elif parameter.kind == "text":
+        told = "text"
     else:
         told = f"{parameter.minimum} to {parameter.maximum}"
     told = f"{told} {parameter.unit}".strip()
     if parameter.step:
         told += f", in steps of {parameter.step}"
-    return told if parameter.default is None else f"{told}; {parameter.default} unless said"
+    return told if parameter.default in (None, "") else f"{told}; {parameter.default} unless said"
 
 
 def _guide(each: Architecture, wish: Configuration) -> str:

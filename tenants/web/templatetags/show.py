@@ -164,6 +164,12 @@ def words(word: str) -> Any:
     return found[1] if found else SEVERITIES.get(word) or ROLES.get(word, word)
 
 
+@register.filter
+def plainly(value: Any) -> Any:
+    """A truth in words; everything else as it is."""
+    return (_("yes") if value else _("no")) if isinstance(value, bool) else value
+
+
 @register.simple_tag
 def since(moment: datetime | None) -> str:
     """How long ago, with the exact time in UTC as its title; app.js turns the title local."""
