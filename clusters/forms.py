@@ -1,6 +1,7 @@
 """Forms of the clusters layer: filters, a job, a reason, what was granted."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -8,7 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from clusters import facts, states
-from clusters.models import Bucket, QuotaGrant
+from clusters.actions import quotas
+from clusters.models import Bucket, CloudAccount, QuotaGrant
 from tenants.forms import BlockForm
 from tenants.models import Participation
 from tenants.states import Moves
@@ -153,6 +155,30 @@ class QuotaForm(BlockForm):
     class Meta:
         model = QuotaGrant
         fields = ["approved_instances", "provider_service", "provider_limit", "provider_unit", "provider_value"]
+
+
+class MoreQuotaForm(forms.Form):
+    """How many instances the provider should allow, in which account, and why."""
+
+    instances = forms.IntegerField(
+        label=gettext_lazy("Instances to be allowed"),
+        min_value=1,
+        max_value=quotas.MOST_INSTANCES,
+        help_text=gettext_lazy("In all, not in addition. It is asked for in the provider's own unit."),
+    )
+    account = forms.ChoiceField(label=gettext_lazy("Cloud account"))
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=quotas.LONGEST_REASON,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("What it is for. It stays in the history."),
+    )
+
+    def __init__(self, *args: Any, accounts: Sequence[CloudAccount], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["account"].choices = [(str(row.pk), f"{row.account_id} {row.name}".strip()) for row in accounts]
+        if len(accounts) == 1:
+            self.fields["account"].initial = str(accounts[0].pk)
 
 
 class RegionsForm(BlockForm):

@@ -19,6 +19,7 @@ from clusters.models import (
     Preflight,
     Proof,
     QuotaGrant,
+    QuotaRequest,
     Reservation,
     Revision,
     ServiceQuota,
@@ -173,6 +174,11 @@ def grants() -> QuerySet[QuotaGrant]:
 
 def service_quotas() -> QuerySet[ServiceQuota]:
     return ServiceQuota.objects.select_related("account").order_by("region", "service", "name")
+
+
+def quota_requests() -> QuerySet[QuotaRequest]:
+    """What the provider was asked for, newest first."""
+    return QuotaRequest.objects.select_related("account").order_by("-created_at", "-id")
 
 
 def reservations() -> QuerySet[Reservation]:

@@ -91,6 +91,7 @@ QUOTA_REQUEST: Moves = {
     "approved": set(),
     "denied": set(),
 }
+QUOTA_ENDS = frozenset({"approved", "denied"})
 
 CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
 CLUSTER_RETIRED = kind("cluster.retired", _("{actor} asked to delete the cluster {name}: {why}"), icon="trash")

@@ -13,6 +13,7 @@ from clusters import (
     move_views,
     node_setup_views,
     preflight_views,
+    quota_views,
     request_views,
     views,
 )
@@ -67,5 +68,6 @@ urlpatterns = [
     path("t/<slug:tenant>/jobs/<uuid:pk>/cancel/", job_views.cancel, name="cancel_job"),
     path("t/<slug:tenant>/participations/<uuid:pk>/regions/", views.edit_regions, name="edit_regions"),
     path("t/<slug:tenant>/record/quota/<uuid:pk>/edit/", views.edit_quota, name="edit_quota"),
+    path("t/<slug:tenant>/record/quota/<uuid:pk>/more/", quota_views.ask_for_more, name="ask_for_quota"),
     path("t/<slug:tenant>/record/bucket/<uuid:pk>/edit/", views.edit_bucket, name="edit_bucket"),
 ]

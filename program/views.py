@@ -46,6 +46,7 @@ from tenants.work.models import Due, Lane
 MOST_CLUSTERS = 50
 MOST_CASES = 10
 NEWEST_ENTRIES = 8
+NEWEST_REQUESTS = 10
 MOST_MINUTES = 8
 ALIVE_WITHIN = timedelta(minutes=1)
 QUIET_AFTER = timedelta(minutes=30)
@@ -151,6 +152,7 @@ def _record(request: HttpRequest) -> dict[str, Any]:
         "frameworks": [(use, _degrees(use)) for use in FrameworkUse.objects.order_by("name")],
         "software": list(SoftwareVersion.objects.order_by("component", "source")),
         "quotas": [_in_units(row) for row in cluster_queries.granted_and_used()],
+        "quota_requests": list(cluster_queries.quota_requests()[:NEWEST_REQUESTS]),
         "reservations": list(cluster_queries.reservations()),
         "accounts": list(cluster_queries.accounts()),
         "file_systems": list(FileSystem.objects.select_related("cluster").order_by("cluster__name", "mount")),

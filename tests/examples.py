@@ -139,8 +139,9 @@ def _record(made: Examples, participation: Participation) -> None:
         "software": SoftwareVersion.objects.create(**owned, component="CUDA", software_version="12.8"),
     }
     made.by_noun["quotas"] = c.QuotaGrant.objects.create(
-        **owned, instance_type="p5.48xlarge", region="ap-northeast-1", approved_instances=20, provider_value=20
-    )
+        **owned, instance_type="p5.48xlarge", region="ap-northeast-1", approved_instances=20, provider_value=20,
+        provider_service="sagemaker", provider_limit="ml.p5.48xlarge for cluster usage", provider_unit="instances",
+    )  # fmt: skip
     c.Reservation.objects.create(
         **owned,
         kind="training_plan",

@@ -1,20 +1,26 @@
-"""Quotas in the API: what the programme granted, and what the accounts themselves allow."""
+"""Quotas in the API: what the programme granted, what the accounts themselves allow, what the provider was asked for."""
 
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Sum
+from django.http import Http404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from clusters import queries, states
+from clusters.actions import quotas as actions
 from clusters.models import Cluster, QuotaGrant
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint, versioned
-from tenants.web.listing import Id, Listing, Shown, Word, one
+from tenants.web.bodies import Asked, asked
+from tenants.web.idempotency import repeatable
+from tenants.web.listing import Id, Listing, OneOf, Shown, Word, one
+from tenants.web.problems import Refused
 
 
 class QuotaShown(Shown):
@@ -93,3 +99,66 @@ SERVICE_QUOTAS = Listing("service_quotas", ServiceQuotaShown, {"region": Word("r
 def service_quotas(request: Request) -> Response:
     """What the accounts allow, as last read."""
     return SERVICE_QUOTAS.answer(request, queries.service_quotas())
+
+
+class QuotaRequestShown(Shown):
+    """What the provider was asked for, and how far that is."""
+
+    number = serializers.CharField()
+    state = serializers.CharField()
+    account = serializers.CharField(source="account.account_id", allow_null=True)
+    region = serializers.CharField()
+    instance_type = serializers.CharField()
+    instances = serializers.IntegerField()
+    provider_unit = serializers.CharField()
+    provider_value = serializers.IntegerField()
+    reason = serializers.CharField()
+    engine_status = serializers.CharField(help_text="The provider's own word.")
+    told = serializers.CharField(help_text="What the provider said when it could not be asked, or refused.")
+    requested_on = serializers.DateField()
+    decided_on = serializers.DateField(allow_null=True)
+
+
+class MoreQuotaAsked(Asked):
+    """How many instances are to be allowed in all; the account where the participant has several in the Region."""
+
+    instances = serializers.IntegerField(min_value=1, max_value=actions.MOST_INSTANCES)
+    account = serializers.UUIDField(required=False)
+    reason = serializers.CharField(max_length=actions.LONGEST_REASON)
+
+
+QUOTA_REQUESTS = Listing(
+    "quota_requests",
+    QuotaRequestShown,
+    {"region": Word("region"), "state": OneOf("state", states.QUOTA_REQUEST)},
+    name="number",
+)
+
+
+@allow(roles.READ)
+@QUOTA_REQUESTS.described
+@endpoint("GET")
+def quota_requests(request: Request) -> Response:
+    """What the provider was asked for."""
+    return QUOTA_REQUESTS.answer(request, queries.quota_requests())
+
+
+@allow(roles.EDIT_QUOTAS)
+@extend_schema(request=MoreQuotaAsked, responses={202: QuotaRequestShown})
+@endpoint("POST")
+@repeatable(required=False)
+def ask_for_more(request: Request, pk: UUID) -> Response:
+    """Ask the provider for more of what limits this grant; the answer comes later, in its `state`."""
+    sent = asked(MoreQuotaAsked, request)
+    line = queries.grants().filter(pk=pk).first()
+    if line is None:
+        raise Http404
+    accounts = [row for row in actions.accounts_of(line) if sent.get("account") in (None, row.pk)]
+    if len(accounts) != 1:
+        sentence = _("Say in which account: %(n)s of this participant are used in %(region)s.")
+        values = {"n": len(accounts), "region": line.region}
+        raise Refused("which_account", sentence % values, status=422, field="account")
+    made = actions.ask_for_more(
+        grant=line, account=accounts[0], instances=sent["instances"], reason=sent["reason"], by=request.actor
+    )
+    return Response(QuotaRequestShown(one(queries.quota_requests(), QuotaRequestShown, made.pk)).data, status=202)

@@ -1,7 +1,7 @@
 """What the workers do for clusters, jobs and accounts."""
 
 from clusters import linting
-from clusters.engine import accounts, jobs, leftovers, linted, step, turns
+from clusters.engine import accounts, jobs, leftovers, linted, quota_increases, step, turns
 from tenants.work.due import Held
 from tenants.work.loop import handler
 
@@ -34,3 +34,8 @@ def templates_of_an_architecture(held: Held) -> None:
 @handler("leftovers")
 def leftovers_of_a_cluster(held: Held) -> None:
     leftovers.look_again(held)
+
+
+@handler("quota")
+def request_for_more_quota(held: Held) -> None:
+    quota_increases.step(held)

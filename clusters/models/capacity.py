@@ -103,12 +103,26 @@ class QuotaRequest(TenantOwned):
     state = models.CharField(max_length=12, default="pending")
     requested_on = models.DateField(_("asked on"))
     decided_on = models.DateField(_("decided on"), null=True, blank=True)
+    # Of a request that Cohort itself makes: where, of which quota, and what the provider calls it. Imported ones have none.
+    account = tied("clusters.CloudAccount", related_name="+", null=True)
+    service = models.CharField(max_length=20, blank=True)
+    name = models.CharField(max_length=200, blank=True)
+    code = models.CharField(max_length=20, blank=True)
+    engine_id = models.CharField(max_length=64, blank=True)
+    engine_status = models.CharField(max_length=20, blank=True)  # the provider's own word
+    told = models.TextField(blank=True)  # what the provider said when it could not be asked, or refused
+    sent_at = models.DateTimeField(null=True)  # committed before it is asked
     version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "number"], name="quota_request_number"),
+            models.UniqueConstraint(
+                fields=["tenant", "account", "region", "service", "name"],
+                condition=models.Q(state__in=["pending", "case_opened"], account__isnull=False),
+                name="quota_request_open_once",
+            ),
             checked("quota_request", states.QUOTA_REQUEST),
         ]
 

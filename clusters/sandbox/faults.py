@@ -21,6 +21,7 @@ KINDS = (
     "job_fails",
     "resource_fails",
     "resource_stays",
+    "quota_denied",
 )
 SHELF = "faults"
 

@@ -167,6 +167,10 @@ def request_increase(cloud: Cloud, call: Call) -> dict[str, Any]:
         "began": call.now,
         **{name: quota[name] for name in ("ServiceCode", "ServiceName", "QuotaCode", "QuotaName", "QuotaArn", "Unit")},
     }
+    # A person at the provider will say no.
+    request["denied"] = cloud.faults.take_for_call(
+        ("quota_denied",), call.account, call.service, call.operation, call.parameters
+    ) is not None  # fmt: skip
     cloud.store.change(call.shelf()).setdefault("requests", []).append(request)
     call.effective = True
     return {"RequestedQuota": _request(cloud, call, request)}
@@ -191,6 +195,8 @@ def get_request(cloud: Cloud, call: Call) -> dict[str, Any]:
 
 def _state(now: float, request: dict[str, Any]) -> str:
     age = now - request["began"]
+    if age >= DECIDED_AFTER and request.get("denied"):
+        return "DENIED"
     return "APPROVED" if age >= DECIDED_AFTER else "CASE_OPENED" if age >= OPENED_AFTER else "PENDING"
 
 
@@ -200,7 +206,7 @@ def _open(now: float, request: dict[str, Any]) -> bool:
 
 def _request(cloud: Cloud, call: Call, request: dict[str, Any]) -> dict[str, Any]:
     state = _state(call.now, request)
-    changed = request["began"] + {"PENDING": 0.0, "CASE_OPENED": OPENED_AFTER, "APPROVED": DECIDED_AFTER}[state]
-    shown = {name: value for name, value in request.items() if name != "began"}
+    changed = request["began"] + {"PENDING": 0.0, "CASE_OPENED": OPENED_AFTER}.get(state, DECIDED_AFTER)
+    shown = {name: value for name, value in request.items() if name not in ("began", "denied")}
     times = {"Created": cloud.clock.shown(request["began"]), "LastUpdated": cloud.clock.shown(changed)}
     return {**shown, "Status": state, "Requester": call.account, "GlobalQuota": False, **times}

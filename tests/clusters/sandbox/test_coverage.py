@@ -70,6 +70,7 @@ class Stage:
     instance: str
     table: str
     image: str
+    request: str
 
     def call(self, row: Row, wish: dict[str, Any]) -> dict[str, Any]:
         """By the role; who assumes it is the hub."""
@@ -81,6 +82,7 @@ class Stage:
 
 
 STACK = {"StackName": "cover"}
+P5, TRN1 = "L-8762A75F", "L-6865522E"  # of the quota codes in clusters/facts
 NODES = lambda stage: {"ClusterName": "hoshi", "NodeIds": stage.nodes[-1:]}
 GONE = "i-" + "0" * 17
 ROWS = [
@@ -166,6 +168,12 @@ ROWS = [
     Row("iam", "SimulatePrincipalPolicy", lambda s: {
         "PolicySourceArn": s.account.role_arn, "ActionNames": ["ec2:CreateVpc"], "MaxItems": 1000},
         {"PolicySourceArn": "arn:aws:iam::000000000001:role/Nobody"}),
+    Row("service-quotas", "RequestServiceQuotaIncrease", lambda s: {
+        "ServiceCode": "sagemaker", "QuotaCode": P5, "DesiredValue": 64.0}, {"QuotaCode": "L-00000000"}),
+    Row("service-quotas", "ListRequestedServiceQuotaChangeHistory", lambda s: {"ServiceCode": "sagemaker"},
+        empty="RequestedQuotas"),
+    Row("service-quotas", "GetRequestedServiceQuotaChange", lambda s: {"RequestId": s.request},
+        {"RequestId": "0" * 32}, "NoSuchResourceException"),
     Row("cloudformation", "DescribeStackResources", lambda s: {"StackName": "net"}, {"StackName": "none"}, "ValidationError"),
     Row("dynamodb", "UpdateItem", lambda s: {
         "TableName": s.table, "Key": {"Id": {"S": "COMPUTE_FLEET"}}, "UpdateExpression": "set #dt.#st = :s",
@@ -284,8 +292,12 @@ def stage(cloud: Process) -> Stage:
         ImageId=image, InstanceType="m5.large", MinCount=1, MaxCount=1, SubnetId=made["Subnet"]
     )["Instances"][0]["InstanceId"]  # fmt: skip
     arn = account("sagemaker").describe_cluster(ClusterName="hoshi")["ClusterArn"]
+    request = account("service-quotas").request_service_quota_increase(
+        ServiceCode="sagemaker", QuotaCode=TRN1, DesiredValue=40.0
+    )["RequestedQuota"]["Id"]
     # In the cloud's own order: the head comes first.
-    return Stage(account, made, [node["InstanceId"] for node in nodes], arn, slurm.log_group, instance, table, image)
+    ids = [node["InstanceId"] for node in nodes]
+    return Stage(account, made, ids, arn, slurm.log_group, instance, table, image, request)
 
 
 def _kept_disks(account: Account) -> None:
