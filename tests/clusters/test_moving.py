@@ -31,6 +31,7 @@ def test_a_hyperpod_cluster_moves_in_place_and_loses_nothing(name, version):
     kinds = {(effect.kind, str(effect.values.get("type"))) for effect in told.effects}
     assert ("created", "AWS::ECR::Repository") in kinds
     if old.storage.openzfs:
+        assert moved(old, NEWEST[old.architecture])["storage"]["openzfs"]["deployment"] == "SINGLE_AZ_1"
         assert (new.storage.openzfs.deployment, new.storage.openzfs.mbs) == ("SINGLE_AZ_1", old.storage.openzfs.mbs)
 
 
