@@ -27,7 +27,7 @@ ALLOWED = [
     "sso:DescribeRegisteredRegions", "sso:GetManagedApplicationInstance", "sso:ListInstances",
     "secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret",
     "secretsmanager:GetRandomPassword", "secretsmanager:GetSecretValue", "secretsmanager:TagResource",
-    "servicequotas:Get*", "servicequotas:List*", "ssm:GetParameter*", "sts:AssumeRole", "tag:GetResources",
+    "servicequotas:Get*", "servicequotas:List*", "servicequotas:RequestServiceQuotaIncrease", "ssm:GetParameter*", "sts:AssumeRole", "tag:GetResources",
 ]  # fmt: skip
 
 

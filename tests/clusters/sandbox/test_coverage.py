@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 
+from clusters import accounts
 from clusters.engine import leftovers
 from clusters.providers import hyperpod, request_check
 from tests.clusters.sandbox.driver import LOG_TEMPLATE, Account, Process, slurm_cluster, slurm_request
@@ -260,6 +262,13 @@ def test_every_call_of_the_product_has_its_row() -> None:
         for line in Path(leftovers.__file__).read_text().splitlines()
         if "_there(account," in line
     }
+
+
+def test_the_role_that_owners_are_given_allows_every_call_of_the_product() -> None:
+    prefix = {"service-quotas": "servicequotas", "sso-admin": "sso", "amp": "aps"}
+    calls = {f"{prefix.get(service, service)}:{operation}" for service, operation in made_by_the_product()}
+    allowed = accounts.permissions()["Statement"][0]["Action"]
+    assert {call for call in calls if not any(fnmatchcase(call, each) for each in allowed)} == set()
 
 
 @pytest.fixture(scope="module")
