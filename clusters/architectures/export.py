@@ -16,7 +16,7 @@ import yaml
 from clusters import catalogue, facts
 from clusters.architectures import FOLDER, Architecture, Parameter
 from clusters.architectures.configuration import Configuration, read_configuration
-from clusters.architectures.parts import Wiring, parts
+from clusters.architectures.parts import OBSERVABILITY, Wiring, monitor_files, parts
 
 BY_HAND = FOLDER / "by_hand"
 PLACES = {
@@ -72,6 +72,7 @@ def folder(architecture: Architecture) -> dict[str, str]:
         if not file.path.startswith("templates/") or file.path in asked
     }
     found |= {name: (BY_HAND / name).read_text("utf-8") for name in ("deploy.sh", "fill.py")}
+    found |= _monitoring(architecture)
     found |= _requests(architecture, wish)
     found["settings.env"] = _settings(architecture, wish)
     found["README.md"] = _readme(architecture)
@@ -96,6 +97,16 @@ def zipped(files: Mapping[str, str], root: str) -> bytes:
             entry.external_attr = (0o755 if path.endswith(".sh") else 0o644) << 16
             archive.writestr(entry, text)
     return held.getvalue()
+
+
+def _monitoring(architecture: Architecture) -> dict[str, str]:
+    """What a cluster is watched with, to be deployed beside it: templates, rules, dashboards, the collector's set-up."""
+    if "observability" not in architecture.parameters:
+        return {}
+    named = [part.template for part in architecture.parts if part.role in ("grafana", "observability")]
+    found = {f"monitoring/{name.rpartition('/')[2]}": architecture.text(name) for name in named}
+    found |= {f"monitoring/{name}": text for name, text in monitor_files().items()}
+    return found | {"monitoring/alerts.yaml": (OBSERVABILITY / "alerts.yaml").read_text("utf-8")}
 
 
 def example(architecture: Architecture) -> Configuration:

@@ -8,6 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 fail() { echo "cohort: $*" >&2; exit 1; }
 (cd "$here" && sha256sum --check --quiet CHECKSUMS.sha256) || fail "a file of the collector is not the one that was sent"
+work=$(mktemp -d)
 export AWS_REGION=$region AWS_DEFAULT_REGION=$region
 
 again() {
@@ -66,14 +67,14 @@ to_grafana() { # address, what to sign in with
   local address=$1
   shift
   again curl --silent --fail --retry 5 --max-time 20 "$@" -o /dev/null "$address/api/health"
-  source_of default > /tmp/source.json
+  source_of default > "$work/source.json"
   curl --silent --max-time 20 "$@" -o /dev/null -X DELETE "$address/api/datasources/uid/prometheus" || true
   again curl --silent --fail --max-time 20 "$@" -o /dev/null -H "Content-Type: application/json" \
-    --data @/tmp/source.json "$address/api/datasources"
+    --data @"$work/source.json" "$address/api/datasources"
   for file in "$here"/dashboard-*.json; do
-    jq '{dashboard: (. + {id: null}), overwrite: true, message: "Cohort"}' "$file" > /tmp/dashboard.json
+    jq '{dashboard: (. + {id: null}), overwrite: true, message: "Cohort"}' "$file" > "$work/dashboard.json"
     again curl --silent --fail --max-time 20 "$@" -o /dev/null -H "Content-Type: application/json" \
-      --data @/tmp/dashboard.json "$address/api/dashboards/db"
+      --data @"$work/dashboard.json" "$address/api/dashboards/db"
   done
 }
 
