@@ -1,5 +1,7 @@
 """ParallelCluster's own validators, run over a change before it is made: the real program, told to do nothing."""
 
+from dataclasses import replace
+
 from django.conf import settings
 from django.utils import timezone
 
@@ -7,7 +9,7 @@ from clusters.architectures.parts import MissingOutput
 from clusters.engine import turns
 from clusters.engine.facts import Known
 from clusters.findings import Finding
-from clusters.providers import ProviderError, Rehearses, adapter
+from clusters.providers import Part, ProviderError, Rehearses, adapter
 from tenants.work import due
 
 
@@ -20,7 +22,7 @@ def findings(held: due.Held, known: Known) -> list[Finding]:
     if not row.existed:
         return [_later()]
     try:
-        part = known.part(spec.role, verb="update")
+        part = with_leave(known, known.part(spec.role, verb="update"))
     except MissingOutput:
         return [_later()]
     provider = adapter(row.kind, turns.keeper(held), program=settings.PCLUSTER)
@@ -34,6 +36,16 @@ def findings(held: due.Held, known: Known) -> list[Finding]:
         return [_later()]
     known.rehearsed = not refused
     return [verdict(refused)]
+
+
+def with_leave(known: Known, part: Part) -> Part:
+    """A change of a ParallelCluster that takes nodes away needs leave to, in the rehearsal as in the deed."""
+    if part.kind != "parallelcluster" or known.operation is None or not known.operation.removes_nodes:
+        return part
+    wish = part.body["configuration"]
+    scheduling = wish["Scheduling"]
+    settled = {**scheduling, "SlurmSettings": {**scheduling["SlurmSettings"], "QueueUpdateStrategy": "TERMINATE"}}
+    return replace(part, body={**part.body, "configuration": {**wish, "Scheduling": settled}})
 
 
 def _later() -> Finding:

@@ -10,7 +10,19 @@ from django.db.models.functions import Now
 
 from clusters import allowed, node_setups
 from clusters.architectures.parts import MissingOutput
-from clusters.engine import closing, facts, leftovers, names, orders, preflights, proofs, seats, turns, writing
+from clusters.engine import (
+    closing,
+    facts,
+    leftovers,
+    names,
+    orders,
+    preflights,
+    proofs,
+    rehearsal,
+    seats,
+    turns,
+    writing,
+)
 from clusters.engine.plan import Call, PartNow, Plan, Verb, Wish, plan
 from clusters.models import Cluster, ExternalObject, Operation
 from clusters.providers import NO_CAPACITY, SLOW, HasFleet, Ordered, Part, ProviderError, Rescue, Seen, adapter
@@ -314,14 +326,9 @@ def _with_what_goes(known: facts.Known, looked: Looked, part: Part) -> Part:
         wished = {group.name for group in known.groups}
         there = looked.seen["cluster"].body.get("groups", {})
         body["surplus"] = sorted(set(there) - wished)
-    elif part.kind == "parallelcluster" and known.operation is not None and known.operation.removes_nodes:
-        wish = body["configuration"]
-        scheduling = wish["Scheduling"]
-        settled = {**scheduling, "SlurmSettings": {**scheduling["SlurmSettings"], "QueueUpdateStrategy": "TERMINATE"}}
-        body["configuration"] = {**wish, "Scheduling": settled}
     if part.kind == "parallelcluster" and known.rehearsed:
         body["rehearsed"] = True
-    return replace(part, body=body)
+    return rehearsal.with_leave(known, replace(part, body=body))
 
 
 def _tell(held: due.Held, known: facts.Known, row: ExternalObject, call: Call) -> Outcome:

@@ -157,6 +157,11 @@ def test_a_change_of_one_that_is_there_is_rehearsed_before_anything_is_asked(ben
     assert [each.code for each in rehearsal.findings(held, known)] == ["engine"] and known.rehearsed
     last = (tmp_path / "words").read_text().splitlines()[-1]
     assert last.startswith("update-cluster") and last.endswith("--dryrun true")
+    # What takes nodes away is rehearsed with the leave to, as it is then done.
+    known.operation = Operation(removes_nodes=True)
+    in_its_place(settings, tmp_path, f"cp cluster.yaml {tmp_path}/asked.yaml; echo '{fine}'; exit 1")
+    assert [each.code for each in rehearsal.findings(held, known)] == ["engine"]
+    assert "QueueUpdateStrategy: TERMINATE" in (tmp_path / "asked.yaml").read_text()
     errors = [{"level": "ERROR", "type": "SubnetValidator", "message": "too small"}]
     wrong = json.dumps({"message": "Invalid cluster configuration.", "configurationValidationErrors": errors})
     in_its_place(settings, tmp_path, f"echo '{wrong}'; exit 1")
