@@ -73,6 +73,7 @@ def account(request: HttpRequest, pk: UUID) -> HttpResponse:
         "asked": asked,
         "quotas": ServiceQuota.objects.filter(account=row).count(),
         "clusters": list(queries.clusters().filter(account_id=row.pk).order_by("name")),
+        "orphans": list(queries.orphans(row)),
         "entries": lines(entries),
         "may_connect": request.role in roles.CONNECT,
         "poll": live.address(request, newest),

@@ -27,7 +27,7 @@ CHANGEABLE = frozenset({"ready", "degraded", "updating", "failed"})
 USABLE = frozenset({"ready", "degraded", "updating"})
 # What takes hold of the cluster, so that nothing else may hold it.
 HOLDING = frozenset({"change", "software", "order", "continue", "rollback", "stop_fleet", "start_fleet"})
-NEEDS_CONFIGURATION = frozenset(DEEDS) - {"retire", "give_up", "continue", "rollback", "look_again"}
+NEEDS_CONFIGURATION = frozenset(DEEDS) - {"launch", "retire", "give_up", "continue", "rollback", "look_again"}
 CALL: Mapping[str, allowed.Call] = {"change": "update", "retry": "update", "software": "software", "order": "order"}
 PARTS = {
     "base": gettext_lazy("base stack"),

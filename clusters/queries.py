@@ -16,6 +16,7 @@ from clusters.models import (
     Leftover,
     Node,
     Operation,
+    Orphan,
     Preflight,
     Proof,
     QuotaGrant,
@@ -119,6 +120,11 @@ def cluster(pk: UUID | str) -> Cluster:
 
 def parts(row: Cluster) -> list[ExternalObject]:
     return list(ExternalObject.objects.filter(cluster=row).order_by("position"))
+
+
+def orphans(row: CloudAccount) -> QuerySet[Orphan]:
+    """What is in quarantine there now, newest first."""
+    return Orphan.objects.filter(account=row, gone_at=None).order_by("-found_at", "name")
 
 
 def leftovers(row: Cluster) -> QuerySet[Leftover]:

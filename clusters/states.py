@@ -249,6 +249,16 @@ ACCOUNT_DENIED = kind(
     "account.denied", _("Account {account} does not let us in: {why}"), icon="alert-triangle", severity="high"
 )
 
+# Made by hand with copied tags, or left by an installation whose database was lost: only a person can tell.
+ORPHAN_FOUND = kind(
+    "orphan.found",
+    _("In account {account}, {region}: {name} carries our tags, but no cluster accounts for it; it is not touched"),
+    icon="alert-triangle",
+    severity="high",
+    reacts=["triage"],
+)
+ORPHAN_GONE = kind("orphan.gone", _("In account {account}, {region}: {name} is there no longer"), icon="circle-check")
+
 QUOTA_ASKED = kind(
     "quota_request.pending", _("{actor} asked for {instances} × {instance_type} in {region}: {reason}"), icon="gauge"
 )

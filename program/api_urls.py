@@ -38,6 +38,7 @@ READ = [
     ("records/", records.all_records, "records"),
     ("records/<uuid:pk>/", records.record, "record"),
     ("accounts/<uuid:pk>/", accounts.account, "account"),
+    ("accounts/<uuid:pk>/orphans/", accounts.orphans, "account-orphans"),
     ("clusters/<uuid:pk>/", clusters.cluster, "cluster"),
     ("clusters/<uuid:pk>/revisions/", parts.revisions, "revisions"),
     ("clusters/<uuid:pk>/revisions/<int:number>/", parts.revision, "revision"),

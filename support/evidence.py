@@ -133,7 +133,7 @@ def of_cluster(entry: Entry) -> Found | None:
 
 
 def of_facts(entry: Entry) -> Found:
-    """What is told of a participation and of nothing that exists yet: the entry says it all."""
+    """What is told of a participation or an account and of no cluster of ours: the entry says it all."""
     facts = {name: str(value) for name, value in entry.facts.items()}
     return Found(cluster=None, facts=facts, evidence={"entry": entry.pk, **facts})
 

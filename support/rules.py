@@ -42,6 +42,12 @@ RULES: Mapping[str, Rule] = {
     "preflight.no_longer_fits": Rule(
         _("{name} no longer fits for its launch: {why}"), "high", "provisioning", "{key}/preflight"
     ),
+    "orphan.found": Rule(
+        _("{name} in {region} carries our tags, but no cluster accounts for it"),
+        "high",
+        "provisioning",
+        "{account}/{region}/orphan/{name}",
+    ),
     "part.foreign": Rule(_("{part} exists but is not ours"), "high", "provisioning", "{cluster}/foreign/{part}"),
 }
 

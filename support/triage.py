@@ -28,6 +28,7 @@ LOOKS: Mapping[str, Callable[[Entry], Found | None]] = {
     "part": of_cluster,
     "alert": of_alert,
     "participation": of_facts,
+    "account": of_facts,
 }
 
 

@@ -230,6 +230,10 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     c.NodeOrder.objects.create(
         tenant=tenant, operation=made["operations"], node=made["nodes"], instance_id="i-0123456789", result="done"
     )
+    c.Orphan.objects.create(
+        tenant=tenant, account=made["clusters"].account, region="us-east-1", kind="stack", name=f"by-hand-{tenant.slug}",
+        external_id=f"arn:aws:cloudformation:us-east-1:{made.account_id}:stack/by-hand/1", found_at=now,
+    )  # fmt: skip
     c.Leftover.objects.create(
         **mine, kind="AWS::S3::Bucket", external_id=f"kept-{tenant.slug}", why="kept", found_at=now, reason="data"
     )

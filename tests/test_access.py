@@ -2,11 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
 
-from tenants.wall import roles
+from tenants.wall import access, roles
 from tests.examples import Route, routes
 from tests.town import NOWHERE, Town, ask, cells, town
 
@@ -59,14 +62,28 @@ def test_nobody_gets_in_without_signing_in(town, route):
             assert route.is_api or answer["Location"].startswith("/accounts/login/"), answer["Location"]
 
 
+@contextmanager
+def door_only() -> Iterator[None]:
+    """Whoever is let in finds nothing behind the door: what a page shows to each role is asked elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(access, "_run", lambda *_, **__: HttpResponse(status=204))
+        yield
+
+
 @pytest.mark.parametrize("route", GUARDED, ids=named)
 def test_each_role_is_let_in_exactly_where_it_is_listed(town, route):
     address = route.address(home(town, route), town.hoshi)
+    entered: set[tuple[str, bool]] = set()
     for role, person in cells(town):
         if route.of_office and role in (*roles.CUSTOMER_ROLES, roles.SERVICE_ENGINEER):
             continue  # they have no seat at the office: the next test
         for method, listed in (("GET", route.view.roles["read"]), (route.unsafe(), route.view.roles["write"])):
-            answer = ask(town.client(person), method, address)
+            kind = (method, role in roles.CUSTOMER_ROLES)
+            # One customer and one of the staff go in; the others are asked at the same door.
+            with nullcontext() if kind not in entered or role == roles.SERVICE_ENGINEER else door_only():
+                answer = ask(town.client(person), method, address)
+            if role in listed:
+                entered.add(kind)
             check(answer, f"{method} {address} as {role}", role in listed, method)
 
 

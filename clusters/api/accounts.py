@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from clusters import accounts as accounts_of
 from clusters import queries
-from clusters.models import CloudAccount
+from clusters.models import CloudAccount, Orphan
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint, optional_version, versioned
@@ -139,3 +139,26 @@ def renew(request: Request, pk: UUID) -> Response:
     sent = asked(AccountVersionAsked, request)
     found = accounts_of.renew_external_id(account=_found(pk), by=request.actor, version=optional_version(request, sent))
     return _opened(found, 200)
+
+
+class OrphanShown(Shown):
+    """Something in the account that carries the tags of this installation though no cluster accounts for it."""
+
+    account = serializers.UUIDField(source="account_id")
+    region = serializers.CharField()
+    kind = serializers.ChoiceField(choices=Orphan.Kind.choices)
+    arn = serializers.CharField(source="external_id")
+    name = serializers.CharField()
+    claims = serializers.CharField(help_text="The id of the cluster that its tags name; empty: none.")
+    found_at = serializers.DateTimeField()
+
+
+ORPHANS = Listing("orphans", OrphanShown, newest="found_at")
+
+
+@allow(roles.READ)
+@ORPHANS.described
+@endpoint("GET")
+def orphans(request: Request, pk: UUID) -> Response:
+    """What is in quarantine there: seen and told, and never touched."""
+    return ORPHANS.answer(request, queries.orphans(_found(pk)).order_by())

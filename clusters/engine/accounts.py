@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from clusters import states
 from clusters.accounts import answered
-from clusters.engine import asking
+from clusters.engine import asking, orphans
 from clusters.engine.facts import ENGINE, account_of
 from clusters.models import CloudAccount
 from clusters.providers import ProviderError, aws
@@ -26,9 +26,11 @@ def step(held: due.Held) -> None:
             due.finish(held, again_in=None)
             return
         about = {region: asking.question(row, region) for region in row.regions}
+        known = {region: orphans.expected(row, region) for region in row.regions}
     try:
         read = [asking.ask(row, region, about[region]) for region in row.regions]
         center = _identity_center(row)
+        tagged = {region: orphans.look(row, region, known[region]) for region in row.regions}
     except ProviderError as error:
         metrics.provider_error("account", error.kind)
         with acting_for(held.tenant_id, staff=True):
@@ -41,6 +43,8 @@ def step(held: due.Held) -> None:
         CloudAccount.objects.filter(pk=row.pk).exclude(identity_center=center).update(identity_center=center)
         for answer in read:
             asking.keep(row, answer)
+        for region, found in tagged.items():
+            orphans.keep(row, region, found)
 
 
 def _identity_center(row: CloudAccount) -> str:

@@ -13,6 +13,7 @@ from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
 from clusters.models.node import Node, NodeInstance
 from clusters.models.operation import Leftover, NodeOrder, Operation
+from clusters.models.orphan import Orphan
 from clusters.models.preflight import AccountFact, Preflight, PreflightLine, TemplateVerdict
 from clusters.models.software import ContainerImage, InstalledChart, NodeSetup, NodeSetupVersion
 from clusters.models.storage import Bucket, FileSystem
@@ -41,6 +42,7 @@ __all__ = [
     "NodeSetup",
     "NodeSetupVersion",
     "Operation",
+    "Orphan",
     "Preflight",
     "PreflightLine",
     "Proof",

@@ -46,18 +46,22 @@ class Question:
 
 
 def ask(account: Account, question: Question, kinds: Iterable[str] = ()) -> list[Asked]:
-    """All kinds of facts, or these. Raises ProviderError when nobody is let in, or when the account wants us to slow down."""
+    """All kinds of facts, or these. Raises ProviderError when nobody is let in, when the account wants us to slow down, and
+    when not one question was answered."""
     aws.let_in(account)
-    return [_one(account, question, kind) for kind in kinds or READERS]
-
-
-def _one(account: Account, question: Question, kind: str) -> Asked:
-    try:
-        return Asked(kind, READERS[kind](account, question))
-    except ProviderError as error:
-        if error.kind in ("throttled", "expired"):
-            raise
-        return Asked(kind, error=error.message)
+    told: list[Asked] = []
+    lost: ProviderError | None = None
+    for kind in kinds or READERS:
+        try:
+            told.append(Asked(kind, READERS[kind](account, question)))
+        except ProviderError as error:
+            if error.kind in ("throttled", "expired"):
+                raise
+            lost = error if error.kind == "unclear" else lost
+            told.append(Asked(kind, error=error.message))
+    if lost is not None and all(each.error for each in told):
+        raise lost
+    return told
 
 
 def _zones(account: Account, _question: Question) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _ask_for_a_cluster(customer: Visitor) -> str:
     page.locator("input[name=name]").fill("story")
     page.locator("input[name=reason]").fill("the 100B run")
     page.locator("button[value=check]:visible").last.click()
-    expect(page.locator("#findings .tag.good")).to_be_visible()
+    expect(page.locator("#findings").get_by_text("It fits", exact=True)).to_be_visible()
     page.locator("button[value=request]").click()
     expect(page).to_have_url(re.compile(r"/clusters/[0-9a-f-]{36}/"))
     expect(page.locator("h1 [data-state=requested]")).to_be_visible()

@@ -4,12 +4,15 @@ Those that are not here: F24 throttling, F27 an error after success, F29 a token
 session are in `test_step`, F32 a deletion that fails twice in `test_deletion`, F35 a role that is gone in `test_access`.
 """
 
+import json
+import uuid
+
 import pytest
 from botocore.exceptions import ClientError
 
 from clusters import actions
 from clusters.engine import names
-from clusters.models import ExternalObject
+from clusters.models import ExternalObject, Orphan
 from clusters.providers import aws
 from tenants.wall.acting import acting_for
 from tests.clusters.engine.test_changes import agree, change, changed, ready  # noqa: F401  the fixture
@@ -163,3 +166,29 @@ def test_f37_without_capacity_it_is_tried_again_until_there_is_some(bench, setti
     assert any(
         "sufficient capacity" in each and "try 1 of 4" in each and "again by itself in 10 min" in each for each in told
     )
+
+
+def test_f33_what_carries_our_tags_and_has_no_row_is_kept_in_sight_and_never_touched(bench, settings, ready):  # noqa: F811
+    ours = names.tags(settings.INSTALLATION_ID, bench.tenant.pk, uuid.uuid4(), 1)
+    log = {"Resources": {"Log": {"Type": "AWS::Logs::LogGroup"}}}
+    cloud = bench.cloud_account("cloudformation")
+    for name, tags in (("by-hand", ours), ("elsewhere", ours | {"cohort:installation": "another"}), ("theirs", {})):
+        told = [{"Key": key, "Value": value} for key, value in tags.items()]
+        cloud.create_stack(StackName=name, TemplateBody=json.dumps(log), Tags=told)
+    bench.cloud.advance(600)
+
+    def look():
+        bench.step("account")
+        return [(row.name, row.kind, row.claims) for row in bench.rows(Orphan, gone_at=None)]
+
+    found = [("by-hand", "stack", ours["cohort:resource"])]
+    assert look() == found and look() == found, "its own clusters, others' stacks and what is known already are none"
+    assert bench.kinds("orphan.") == ["orphan.found"]
+    assert bench.cloud_account.stack_status("by-hand") == "CREATE_COMPLETE"
+    cloud.delete_stack(StackName="by-hand")
+    bench.cloud.advance(600)
+    fault(bench, "error_after_success", "ListClusters", times=9)
+    assert look() == found, "a list with gaps proves nothing"
+    bench.cloud.ask("DELETE", "faults")
+    assert look() == []
+    assert bench.kinds("orphan.") == ["orphan.found", "orphan.gone"]

@@ -138,7 +138,7 @@ def test_a_cluster_whose_configuration_cannot_be_read_is_retired_by_the_ledger(b
     bench.look(ready)
     lost = bench.now(ready)
     assert lost.state == "ready" and "cannot be read any more" in lost.needs_person
-    assert possible_deeds(bench, ready) == {"retire"}
+    assert possible_deeds(bench, ready) == {"launch", "retire"}
     retire(bench, ready)
     plan = bench.rows(Operation, kind="delete")[0].plan
     codes = {effect["code"] for effect in plan["effects"]}

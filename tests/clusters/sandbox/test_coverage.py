@@ -105,6 +105,7 @@ ROWS = [
     Row("cloudformation", "DeleteStack", lambda s: STACK),
     Row("sagemaker", "CreateCluster", lambda s: slurm_request(s.made, "second", 1)),
     Row("sagemaker", "DescribeCluster", lambda s: {"ClusterName": "hoshi"}, {"ClusterName": "none"}, "ResourceNotFound"),
+    Row("sagemaker", "ListClusters", lambda s: {"MaxResults": 100}, empty="ClusterSummaries"),
     Row("sagemaker", "ListClusterNodes", lambda s: {"ClusterName": "hoshi", "MaxResults": 100},
         {"ClusterName": "none"}, "ResourceNotFound"),
     Row("sagemaker", "ListClusterEvents", lambda s: {"ClusterName": "hoshi", "SortOrder": "Descending"},

@@ -159,15 +159,11 @@ def test_two_accounts_share_nothing_but_the_names_of_buckets(account: Account) -
     [
         ("sagemaker", "list_domains", {}),
         ("ec2", "describe_scheduled_instances", {}),
-        (
-            "iam",
-            "simulate_principal_policy",
-            {"PolicySourceArn": "arn:aws:iam::000000000001:role/x", "ActionNames": ["a:b"]},
-        ),
+        ("iam", "simulate_custom_policy", {"PolicyInputList": ["{}"], "ActionNames": ["a:b"]}),
         ("eks", "list_nodegroups", {"clusterName": "x"}),
         ("pricing", "describe_services", {}),
         ("cloudformation", "list_types", {}),
-        ("fsx", "describe_backups", {}),
+        ("fsx", "describe_snapshots", {}),
     ],
 )
 def test_a_call_that_is_not_played_is_an_error_and_no_page(
