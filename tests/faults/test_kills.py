@@ -1,4 +1,4 @@
-"""One launch of ten clusters during which everything that may die dies, again and again, at random moments."""
+"""One launch of eight clusters during which everything that may die dies, again and again, at random moments."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ pytestmark = pytest.mark.tree
 EACH = 5
 PAUSE = (0.2, 1.5)  # seconds between one death and the next
 FROZEN = (0.5, 2.5)
-# Two of those that a program makes are enough: each is half a minute of it, one after the other.
-PROGRAM_MADE = ("glim-voice", "iron-mat")
+# Those that ParallelCluster's program makes have deaths of their own: test_pcluster_kills.
 CLUSTERS = {
     cluster["name"]: row
     for row, cluster in launches.launchable(programme_file.read())
-    if cluster["orchestrator"].startswith("hyperpod") or cluster["name"] in PROGRAM_MADE
+    if cluster["orchestrator"].startswith("hyperpod")
 }
 CREATES = ("CreateStack", "CreateCluster")
 CALL = 4.0  # seconds that a call takes which creates something
