@@ -90,19 +90,11 @@ def keep(row: CloudAccount, region: str, found: list[Tagged] | None) -> None:
         before = kept.get(external_id)
         if before is not None and before.gone_at is None:
             continue
+        told = {"kind": one.kind, "name": one.name, "claims": one.claims, "found_at": now, "gone_at": None}
         Orphan.objects.update_or_create(
-            account=row,
-            region=region,
-            external_id=external_id,
-            defaults={"kind": one.kind, "name": one.name, "claims": one.claims, "found_at": now, "gone_at": None},
-            create_defaults={
-                "tenant_id": row.tenant_id,
-                "kind": one.kind,
-                "name": one.name,
-                "claims": one.claims,
-                "found_at": now,
-            },
-        )
+            account=row, region=region, external_id=external_id,
+            defaults=told, create_defaults=told | {"tenant_id": row.tenant_id},
+        )  # fmt: skip
         _tell(states.ORPHAN_FOUND, row, region, one.name)
     for external_id, before in kept.items():
         if before.gone_at is None and external_id not in here:
