@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,6 +23,7 @@ SEVERITIES: Mapping[str, str] = {
     "info": "low",
 }
 UNSAID = "normal"
+UNKEEPABLE = re.compile("[\\0\\ud800-\\udfff]")  # NUL and halves of a character: no database takes them as text
 NODE_LABELS = ("instance", "node", "host")
 
 
@@ -89,7 +91,7 @@ def _texts(told: Mapping[str, Any], name: str, path: str) -> dict[str, str]:
     if not isinstance(given, dict) or len(given) > LABELS:
         raise _refused(f"{path}.{name}", _shown(given), _("at most %(n)s names with their text") % {"n": LABELS})
     for key, value in given.items():
-        if not isinstance(value, str) or "\0" in value or "\0" in key:
+        if not isinstance(value, str) or UNKEEPABLE.search(key + value):
             raise _refused(f"{path}.{name}.{key[:60]}", _shown(value), _("text"))
     return {key[:120]: value[:LONGEST] for key, value in given.items()}
 
@@ -99,7 +101,8 @@ def _moment(value: Any, path: str) -> datetime:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         moment = None
-    if moment is None or moment.tzinfo is None:
+    # Beyond these years a zone may move a moment out of what can be kept.
+    if moment is None or moment.tzinfo is None or not 2000 <= moment.year <= 9000:
         raise _refused(path, _shown(value), _("a time with its zone, like %(one)s") % {"one": "2026-11-30T22:05:00Z"})
     return moment
 
