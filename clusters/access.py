@@ -6,7 +6,7 @@ import ipaddress
 import json
 from urllib.parse import urlsplit
 
-from clusters.launchers import Endpoint
+from clusters.launchers import SlurmEndpoint
 from clusters.providers import Account, ProviderError, aws
 
 NOT_YET = frozenset({"ParameterNotFound", "ResourceNotFoundException"})
@@ -20,7 +20,7 @@ def slurm_secret(cluster_name: str) -> str:
     return f"cohort/clusters/{cluster_name}/slurm-jwt"
 
 
-def slurm_endpoint(account: Account, cluster_name: str) -> Endpoint | None:
+def slurm_endpoint(account: Account, cluster_name: str) -> SlurmEndpoint | None:
     """The Slurm REST endpoint of a cluster; None while its controller has not written it yet."""
     try:
         parameter = aws.call(account, "ssm", "GetParameter", Name=slurm_parameter(cluster_name))
@@ -46,10 +46,10 @@ def _address(url: str) -> str:
     return url.rstrip("/")
 
 
-def _endpoint(told: str, secret: str) -> Endpoint:
+def _endpoint(told: str, secret: str) -> SlurmEndpoint:
     try:
         fields = json.loads(told)
-        return Endpoint(
+        return SlurmEndpoint(
             url=_address(fields["url"]),
             versions=tuple(fields["versions"]),
             user=fields["user"],

@@ -17,7 +17,7 @@ from clusters.engine import names, turns
 from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow
 from clusters.engine.proofs import keep_access
-from clusters.launchers import Endpoint, JobSeen, LaunchSpec
+from clusters.launchers import JobSeen, LaunchSpec, SlurmEndpoint
 from clusters.launchers.slurm import Slurm
 from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job
 from clusters.providers import Account, ProviderError
@@ -45,7 +45,7 @@ class Known:
     cluster: Cluster
     account: Account
     engine_cluster: str
-    endpoint: Endpoint | None
+    endpoint: SlurmEndpoint | None
     jobs: list[Job]
     gone: bool  # nothing is left of the cluster that could ever tell of a job
 
@@ -110,8 +110,8 @@ def _end_with_their_cluster(held: due.Held, known: Known) -> None:
         move(row, step.state, by=ENGINE, columns=columns, **_told(row, None, step, columns))
 
 
-def _endpoint(access: ClusterAccess) -> Endpoint:
-    return Endpoint(
+def _endpoint(access: ClusterAccess) -> SlurmEndpoint:
+    return SlurmEndpoint(
         access.url, tuple(access.versions), access.username, base64.b64decode(access.jwt_key), access.log_group
     )
 
@@ -150,7 +150,7 @@ class Called:
     error: ProviderError | None = None
 
 
-def _one_call(held: due.Held, slurm: Slurm, endpoint: Endpoint, todo: dict[Any, Any]) -> Called | None:
+def _one_call(held: due.Held, slurm: Slurm, endpoint: SlurmEndpoint, todo: dict[Any, Any]) -> Called | None:
     found = next(((job, step.call) for job, _, step in todo.values() if step.call), None)
     if found is None:
         return None
@@ -184,7 +184,7 @@ def _spec(job: Job) -> LaunchSpec:
     )
 
 
-def _tails(slurm: Slurm, known: Known, endpoint: Endpoint, todo: dict[Any, Any]) -> dict[Any, str]:
+def _tails(slurm: Slurm, known: Known, endpoint: SlurmEndpoint, todo: dict[Any, Any]) -> dict[Any, str]:
     """The last lines of what runs and of what has just ended; the ended first, they are evidence."""
     wanted = [(job, seen) for job, seen, _ in todo.values() if seen and (seen.started_at or seen.state in JOB_ENDS)]
     wanted.sort(key=lambda pair: (pair[1].state not in JOB_ENDS, pair[0].log_read_at is not None, pair[0].log_read_at))
@@ -212,7 +212,12 @@ def _unread_evidence(seen: JobSeen | None, step: Followed, tail: str | None) -> 
 
 
 def _write(
-    held: due.Held, known: Known, endpoint: Endpoint, todo: dict[Any, Any], called: Called | None, tails: dict[Any, str]
+    held: due.Held,
+    known: Known,
+    endpoint: SlurmEndpoint,
+    todo: dict[Any, Any],
+    called: Called | None,
+    tails: dict[Any, str],
 ) -> None:
     waiting = {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)

@@ -13,7 +13,7 @@ from clusters import states
 from clusters.access import slurm_endpoint
 from clusters.engine.facts import ENGINE, Known, smoke_name
 from clusters.engine.seats import STATES
-from clusters.launchers import Endpoint
+from clusters.launchers import SlurmEndpoint
 from clusters.models import Cluster, ClusterAccess, FileSystem, Job, Node, Proof
 from clusters.providers import ProviderError, Seen, aws
 from tenants import metrics
@@ -50,7 +50,7 @@ class Evidence:
     open: bool = True
     failed: str = ""
     results: tuple[Result, ...] = ()
-    endpoint: Endpoint | None = None
+    endpoint: SlurmEndpoint | None = None
     file_systems: Mapping[str, str] | None = None  # external id -> the engine's word
     wants_smoke_job: bool = False
 
@@ -121,7 +121,7 @@ def _file_systems(known: Known, seen: Mapping[str, Seen]) -> tuple[Mapping[str, 
     return words, None
 
 
-def _endpoint(known: Known) -> Endpoint | None:
+def _endpoint(known: Known) -> SlurmEndpoint | None:
     try:
         return slurm_endpoint(known.account, known.rows["cluster"].name)
     except ProviderError as error:
@@ -166,7 +166,7 @@ def write(cluster: Cluster, evidence: Evidence) -> None:
         _launch_smoke_job(cluster)
 
 
-def keep_access(cluster: Cluster, endpoint: Endpoint) -> ClusterAccess:
+def keep_access(cluster: Cluster, endpoint: SlurmEndpoint) -> ClusterAccess:
     """Remember how the scheduler is reached; the key is sealed."""
     row, _ = ClusterAccess.objects.update_or_create(
         tenant_id=cluster.tenant_id,

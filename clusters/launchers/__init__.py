@@ -3,22 +3,37 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from clusters.providers import Account
 
 State = Literal["queued", "starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"]
+NodeState = Literal["idle", "busy", "draining", "down", "unknown"]
 
 
 @dataclass(frozen=True)
-class Endpoint:
-    """How a cluster's scheduler is reached: read from the participant's account, never typed by hand."""
+class SlurmEndpoint:
+    """How a cluster's Slurm is reached: read from the participant's account, never typed by hand."""
 
     url: str
     versions: tuple[str, ...]  # REST API versions the server offers, e.g. ("v0.0.40",); newest is spoken
     user: str
-    jwt_key: bytes
+    jwt_key: bytes = field(repr=False)
     log_group: str  # the log group in the participant's account to which the cluster ships each job's output
+
+
+@dataclass(frozen=True)
+class KubernetesEndpoint:
+    """How a cluster's Kubernetes API is reached."""
+
+    url: str
+    ca_pem: str
+    token: str = field(repr=False)
+    namespace: str
+    log_group: str
+
+
+Endpoint = SlurmEndpoint | KubernetesEndpoint
 
 
 @dataclass(frozen=True)
@@ -33,11 +48,20 @@ class LaunchSpec:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
     comment: str = ""
     log_path: str = ""  # where standard output goes on shared storage
+    processes_per_node: int = 1
+    accelerators_per_node: int = 0
+    array: str = ""  # "0-3%2": tasks 0 to 3, two at a time
+    after: tuple[tuple[str, str], ...] = ()  # (("afterok", external id), ...): afterok, afterany, afternotok
+    begin_at: datetime | None = None
+    requeue: bool = True  # whether the scheduler begins it again when a node is lost
+    held: bool = False
+    manifest: Mapping[str, Any] | None = None  # Kubernetes: the object to create, already carrying `name`
+    again: bool = False  # it may have been submitted before: what has left the scheduler's memory is looked for too
 
 
 @dataclass(frozen=True)
 class JobSeen:
-    """What the scheduler says of one job, in our word and in its own."""
+    """What the scheduler says of one job, in our word and in its own. The tasks of an array are jobs of one name."""
 
     name: str
     external_id: str
@@ -51,12 +75,82 @@ class JobSeen:
     submitted_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    queue_position: int | None = None  # 1 is the next to start in its partition; None: it does not queue
+    held: bool = False
+    array_task: str = ""  # "3"; "0-3%2" for the tasks of an array that have not begun
+    accelerators: int | None = None  # None: the scheduler does not count them
+    time_limit_minutes: int | None = None
+    begin_at: datetime | None = None
 
 
-class Launcher(Protocol):
+@dataclass(frozen=True)
+class NodeSeen:
+    """What the scheduler says of one node."""
+
+    name: str
+    state: NodeState
+    engine_state: str  # its own words, joined by "+"
+    reason: str = ""
+    reason_at: datetime | None = None
+    accelerators: int | None = None
+    accelerators_used: int | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One run of a job as the scheduler's accounting keeps it; a job that was begun again has several."""
+
+    external_id: str
+    attempt: int  # 1 is the first run
+    name: str
+    state: State
+    engine_state: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    nodes: tuple[str, ...] = ()
+    accelerators: int | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+E = TypeVar("E", contravariant=True)
+
+
+class Launcher(Protocol[E]):
     """All may raise clusters.providers.ProviderError; `submit` raises kind `unclear` when no answer came."""
 
-    def submit(self, endpoint: Endpoint, spec: LaunchSpec) -> str: ...  # the scheduler's job id
-    def observe(self, endpoint: Endpoint) -> list[JobSeen]: ...  # one list call for the whole cluster
-    def cancel(self, endpoint: Endpoint, external_id: str) -> None: ...
-    def tail(self, account: Account, endpoint: Endpoint, external_id: str, lines: int = 200) -> str: ...
+    def submit(self, endpoint: E, spec: LaunchSpec) -> str:
+        """The scheduler's id. Looks for a job of that name, and takes it over, before it submits."""
+        ...
+
+    def observe(self, endpoint: E) -> list[JobSeen]:
+        """One list call for the whole cluster."""
+        ...
+
+    def nodes(self, endpoint: E) -> list[NodeSeen]: ...
+
+    def cancel(self, endpoint: E, external_id: str) -> None:
+        """A job that has ended or is not known is no error, for this and the three below."""
+        ...
+
+    def hold(self, endpoint: E, external_id: str) -> None: ...
+    def release(self, endpoint: E, external_id: str) -> None: ...
+
+    def requeue(self, endpoint: E, external_id: str) -> None:
+        """Begin it again under the same id. Raises kind `refused`, with what to do instead, where that is impossible."""
+        ...
+
+    def tail(self, account: Account, endpoint: E, external_id: str, lines: int = 200) -> str: ...
+
+    def ended(self, endpoint: E, since: datetime) -> list[Ended]:
+        """Runs that accounting says have ended since. Raises `refused`, code NoAccounting, where the cluster keeps none."""
+        ...
+
+
+def launcher(orchestrator: str) -> Launcher[Any]:
+    """The launcher for a cluster by what schedules on it: hyperpod-slurm, parallelcluster, hyperpod-eks."""
+    if orchestrator == "hyperpod-eks":
+        raise LookupError(f"no launcher speaks to {orchestrator} yet")
+    from clusters.launchers.slurm import Slurm
+
+    return Slurm()

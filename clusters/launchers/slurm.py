@@ -5,12 +5,13 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import jwt
 import urllib3
 
-from clusters.launchers import Endpoint, JobSeen, LaunchSpec
+from clusters.launchers import Ended, JobSeen, LaunchSpec, NodeSeen
+from clusters.launchers import SlurmEndpoint as Endpoint
 from clusters.launchers.slurm_dialects import DIALECTS, Dialect
 from clusters.providers import Account, ProviderError, aws
 
@@ -18,7 +19,12 @@ TOKEN_SECONDS = 120
 SKEW = timedelta(seconds=30)  # a controller whose clock is behind refuses a token that starts in its future
 TIMEOUT = urllib3.Timeout(connect=3, read=15)
 UNREACHABLE = range(1000, 2000)  # the REST server speaks, the controller behind it does not
-NO_SUCH_JOB = 2017  # ESLURM_INVALID_JOB_ID
+OVER = (2017, 2021)  # no such job; it has ended: there is nothing left to hold, release or cancel
+NO_ACCOUNTING = "NoAccounting"
+NO_REQUEUE = (
+    "Slurm's REST API has no word for requeue. Cancel the job and submit it again: it goes on from its checkpoint under a "
+    "new id. A cluster with the head-node agent can requeue."
+)
 
 _pool = urllib3.PoolManager(num_pools=50, maxsize=4, retries=False, timeout=TIMEOUT)
 os.register_at_fork(after_in_child=_pool.clear)  # a child must not share its parent's open connections
@@ -28,11 +34,13 @@ class Slurm:
     """The launcher of a Slurm cluster. A job's name is the key: Slurm itself would take the same name twice."""
 
     def submit(self, endpoint: Endpoint, spec: LaunchSpec) -> str:
-        """Finds the job of that name, or submits it. A job that left the controller's memory is not found any more."""
+        """Finds the job of that name, or submits it; one that left the controller's memory is asked of accounting."""
         dialect = spoken(endpoint)
         for job in self._jobs(endpoint, dialect):
             if job.get("name") == spec.name and job.get("user_name", endpoint.user) == endpoint.user:
-                return str(job["job_id"])
+                return dialect.identity(job)
+        if spec.again and (kept := self._kept(endpoint, dialect, spec.name)):
+            return kept
         answer = _ask(endpoint, dialect, "POST", "job/submit", dialect.request(spec))
         errors, job_id = answer.get("errors") or [], answer.get("job_id") or 0
         if job_id and errors:
@@ -44,14 +52,25 @@ class Slurm:
 
     def observe(self, endpoint: Endpoint) -> list[JobSeen]:
         dialect = spoken(endpoint)
-        return [dialect.seen(job) for job in self._jobs(endpoint, dialect)]
+        listed = list(self._jobs(endpoint, dialect))
+        places = dialect.places(listed)
+        return [dialect.seen(job, places.get(job["job_id"])) for job in listed]
+
+    def nodes(self, endpoint: Endpoint) -> list[NodeSeen]:
+        dialect = spoken(endpoint)
+        return [dialect.node(node) for node in _listed(_ask(endpoint, dialect, "GET", "nodes"), "nodes")]
 
     def cancel(self, endpoint: Endpoint, external_id: str) -> None:
-        dialect = spoken(endpoint)
-        answer = _ask(endpoint, dialect, "DELETE", f"job/{quote(external_id, safe='')}")
-        errors = [error for error in answer.get("errors") or [] if _number(error) != NO_SUCH_JOB]
-        if errors:
-            raise ProviderError("refused", _sentence(errors), code=_code(errors))
+        self._tell(endpoint, "DELETE", external_id)
+
+    def hold(self, endpoint: Endpoint, external_id: str) -> None:
+        self._tell(endpoint, "POST", external_id, {"hold": True})
+
+    def release(self, endpoint: Endpoint, external_id: str) -> None:
+        self._tell(endpoint, "POST", external_id, {"hold": False})
+
+    def requeue(self, endpoint: Endpoint, external_id: str) -> None:
+        raise ProviderError("refused", NO_REQUEUE, code="NoRequeue")
 
     def tail(self, account: Account, endpoint: Endpoint, external_id: str, lines: int = 200) -> str:
         """The last lines of a job's output; empty while the cluster has shipped none."""
@@ -71,11 +90,51 @@ class Slurm:
             raise
         return "\n".join(event["message"].rstrip("\n") for event in answer["events"])
 
+    def ended(self, endpoint: Endpoint, since: datetime) -> list[Ended]:
+        dialect = spoken(endpoint)
+        # A day earlier: the filter knows whole days of the cluster's own zone, and looks at when a job began or waited.
+        day = (since - timedelta(days=1)).strftime("%Y-%m-%d")
+        runs = dialect.runs(_accounting(endpoint, dialect, "jobs", start_time=day))
+        return [run for run in runs if run.ended_at is not None and run.ended_at >= since]
+
+    def _kept(self, endpoint: Endpoint, dialect: Dialect, name: str) -> str:
+        """The id of a job of that name that only accounting still knows; empty when none is, or nobody keeps accounts."""
+        try:
+            rows = _accounting(endpoint, dialect, "jobs", job_name=name)
+        except ProviderError as error:
+            if error.code == NO_ACCOUNTING:
+                return ""
+            raise
+        ours = [row for row in rows if row.get("name") == name and row.get("user", endpoint.user) == endpoint.user]
+        return dialect.identity(ours[-1]) if ours else ""
+
+    def _tell(self, endpoint: Endpoint, method: str, external_id: str, body: Mapping[str, Any] | None = None) -> None:
+        dialect = spoken(endpoint)
+        answer = _ask(endpoint, dialect, method, f"job/{quote(external_id, safe='')}", body)
+        errors = [error for error in answer.get("errors") or [] if _number(error) not in OVER]
+        if errors:
+            raise ProviderError("refused", _sentence(errors), code=_code(errors))
+
     def _jobs(self, endpoint: Endpoint, dialect: Dialect) -> Iterator[Mapping[str, Any]]:
-        answer = _ask(endpoint, dialect, "GET", "jobs")
-        if answer.get("errors"):
-            raise ProviderError("unclear", _sentence(answer["errors"]), code=_code(answer["errors"]))
-        yield from answer.get("jobs", [])
+        yield from _listed(_ask(endpoint, dialect, "GET", "jobs"), "jobs")
+
+
+def _listed(answer: Mapping[str, Any], what: str) -> list[Mapping[str, Any]]:
+    if answer.get("errors"):
+        raise ProviderError("unclear", _sentence(answer["errors"]), code=_code(answer["errors"]))
+    return list(answer.get(what) or [])
+
+
+def _accounting(endpoint: Endpoint, dialect: Dialect, what: str, **query: str) -> list[Mapping[str, Any]]:
+    """Rows of slurmdbd. Raises `refused`, NoAccounting, where there is none; `unclear` while it is down."""
+    try:
+        answer = _ask(endpoint, dialect, "GET", f"{what}?{urlencode(query)}", part="slurmdb")
+    except ProviderError as error:
+        if error.code == "404":
+            raise ProviderError("refused", "This cluster keeps no accounting database.", code=NO_ACCOUNTING) from error
+        raise
+    errors = [error for error in answer.get("errors") or [] if "nothing found" not in _sentence([error]).lower()]
+    return _listed({**answer, "errors": errors}, what)
 
 
 def spoken(endpoint: Endpoint) -> Dialect:
@@ -102,7 +161,12 @@ def token(endpoint: Endpoint, now: datetime) -> str:
 
 
 def _ask(
-    endpoint: Endpoint, dialect: Dialect, method: str, path: str, body: Mapping[str, Any] | None = None
+    endpoint: Endpoint,
+    dialect: Dialect,
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    part: str = "slurm",
 ) -> dict[str, Any]:
     """One request. What Slurm itself refuses comes back in `errors`: its HTTP status says little."""
     headers = {
@@ -110,7 +174,7 @@ def _ask(
         "X-SLURM-USER-TOKEN": token(endpoint, datetime.now(UTC)),
         "Content-Type": "application/json",
     }
-    url = f"{endpoint.url}/slurm/{dialect.version}/{path}"
+    url = f"{endpoint.url}/{part}/{dialect.version}/{path}"
     try:
         answer = _pool.request(method, url, headers=headers, body=json.dumps(body) if body else None, redirect=False)
     except urllib3.exceptions.HTTPError as error:

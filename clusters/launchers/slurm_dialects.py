@@ -1,13 +1,14 @@
 """What one job looks like in each version of Slurm's REST API, and what its words mean in ours."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
-from clusters.launchers import JobSeen, LaunchSpec, State
+from clusters.launchers import Ended, JobSeen, LaunchSpec, NodeSeen, NodeState, State
 
 # Every word of Slurm's own list. Base states that end a job come first, flags that say more than a base state next;
 # the first one that a job carries decides.
@@ -42,6 +43,7 @@ STATES: Mapping[str, State] = {
     "LAUNCH_FAILED": "failed",
     "RECONFIG_FAIL": "failed",
 }
+HELD = ("JobHeldUser", "JobHeldAdmin", "job requeued in held state", "launch failed requeued held")
 SEARCH_PATH = "/opt/slurm/bin:/usr/local/bin:/usr/bin:/bin"  # a job's environment is only what it is given
 SHARED_FOLDER = "/fsx"
 
@@ -74,17 +76,74 @@ class Dialect:
         job["environment"] = [f"{key}={value}" for key, value in _environment(spec).items()]
         job["open_mode"] = ["APPEND"]
         if spec.time_limit_minutes is not None:
-            job["time_limit"] = {"set": True, "infinite": False, "number": spec.time_limit_minutes}
+            job["time_limit"] = _number(spec.time_limit_minutes)
+        if spec.begin_at is not None:
+            job["begin_time"] = _number(int(spec.begin_at.timestamp()))
+        job["requeue"] = spec.requeue
         return {"job": job}
 
-    def seen(self, job: Mapping[str, Any]) -> JobSeen:
-        words = job.get("job_state") or []
-        exit_code = job.get("exit_code") or {}
-        return _seen(
-            job,
-            [words] if isinstance(words, str) else list(words),
-            code=_plain(exit_code.get("return_code")),
-            signal=_plain((exit_code.get("signal") or {}).get("id")),
+    def seen(self, job: Mapping[str, Any], place: int | None = None) -> JobSeen:
+        return _seen(job, _words(job.get("job_state")), place, *self.ending(job))
+
+    def ending(self, job: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """Exit code and signal."""
+        told = job.get("exit_code") or {}
+        return _plain(told.get("return_code")), _plain((told.get("signal") or {}).get("id")) or None
+
+    def identity(self, job: Mapping[str, Any]) -> str:
+        """The id to ask for: of an array, the array's own."""
+        array = job.get("array_job_id") or (job.get("array") or {}).get("job_id") or 0
+        return str(_plain(array) or job["job_id"])
+
+    def places(self, jobs: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+        """Job id -> its place in the queue of its partition, 1 first; held jobs have none."""
+        found: dict[int, int] = {}
+        waiting = [job for job in jobs if "PENDING" in _words(job.get("job_state")) and not _held(job)]
+        waiting.sort(key=lambda job: (-(_plain(job.get("priority")) or 0), job["job_id"]))
+        counts: Counter[str] = Counter()
+        for job in waiting:
+            counts[job.get("partition") or ""] += 1
+            found[job["job_id"]] = counts[job.get("partition") or ""]
+        return found
+
+    def node(self, node: Mapping[str, Any]) -> NodeSeen:
+        words = [*_words(node.get("state")), *_words(node.get("state_flags"))]
+        return NodeSeen(
+            name=node["name"],
+            state=node_state(words),
+            engine_state="+".join(word.upper() for word in words),
+            reason=node.get("reason") or "",
+            reason_at=_time(node.get("reason_changed_at")) if node.get("reason") else None,
+            accelerators=_gpus(node.get("gres")),
+            accelerators_used=_gpus(node.get("gres_used")),
+        )
+
+    def runs(self, rows: Sequence[Mapping[str, Any]]) -> list[Ended]:
+        """What accounting keeps, one entry for each run; it keeps no count of them, so they are counted in order."""
+        found, attempts = [], Counter[str]()
+        for row in sorted(rows, key=lambda row: ((row.get("time") or {}).get("start") or 0, row["job_id"])):
+            name = str(row["job_id"])
+            attempts[name] += 1
+            found.append(self._run(row, attempts[name]))
+        return found
+
+    def _run(self, row: Mapping[str, Any], attempt: int) -> Ended:
+        told = row.get("state") or {}
+        ours, theirs = state(_words(told.get("current") if isinstance(told, Mapping) else told), 0)
+        code, signal = self.ending(row)
+        times = row.get("time") or {}
+        return Ended(
+            external_id=str(row["job_id"]),
+            attempt=attempt,
+            name=row.get("name") or "",
+            state=ours,
+            engine_state=theirs,
+            started_at=_time(times.get("start")),
+            ended_at=_time(times.get("end")),
+            nodes=hosts(row.get("nodes") or ""),
+            accelerators=_counted((row.get("tres") or {}).get("allocated") or []),
+            exit_code=code,
+            signal=signal,
         )
 
 
@@ -97,11 +156,17 @@ class OldDialect(Dialect):
         job["environment"] = _environment(spec)
         if spec.time_limit_minutes is not None:
             job["time_limit"] = spec.time_limit_minutes
+        if spec.begin_at is not None:
+            job["begin_time"] = int(spec.begin_at.timestamp())
+        if spec.requeue:
+            job["requeue"] = True  # it reads false as true: left out, the cluster's own JobRequeue decides
         return {"job": job, "script": spec.script}
 
-    def seen(self, job: Mapping[str, Any]) -> JobSeen:
-        status = job.get("exit_code") or 0  # as wait(2) tells it
-        return _seen(job, [job["job_state"]], code=status >> 8, signal=status & 0x7F)
+    def ending(self, job: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        told = job.get("exit_code") or 0
+        if isinstance(told, Mapping):  # accounting's way
+            return _plain(told.get("return_code")), _plain((told.get("signal") or {}).get("signal_id")) or None
+        return told >> 8, (told & 0x7F) or None  # as wait(2) tells it
 
 
 # Newest first: the first one that a server offers is spoken.
@@ -114,7 +179,13 @@ DIALECTS: Mapping[str, Dialect] = {
 def _job(spec: LaunchSpec) -> dict[str, Any]:
     job: dict[str, Any] = {"name": spec.name, "current_working_directory": SHARED_FOLDER}
     # Whole nodes. Slurm cuts the nodes down to the number of tasks, which is one unless said.
-    job["tasks"], job["tasks_per_node"] = spec.nodes, 1
+    job["tasks"], job["tasks_per_node"] = spec.nodes * spec.processes_per_node, spec.processes_per_node
+    if spec.array:
+        job["array"] = spec.array
+    if spec.after:
+        job["dependency"] = ",".join(f"{how}:{identity}" for how, identity in spec.after)
+    if spec.held:
+        job["hold"] = True
     if spec.log_path:
         job["standard_output"] = spec.log_path
     if spec.partition:
@@ -128,26 +199,78 @@ def _environment(spec: LaunchSpec) -> dict[str, str]:
     return {"PATH": SEARCH_PATH, **spec.environment}
 
 
-def _seen(job: Mapping[str, Any], words: list[str], *, code: int | None, signal: int | None) -> JobSeen:
+def _seen(job: Mapping[str, Any], words: list[str], place: int | None, code: int | None, signal: int | None) -> JobSeen:
     restarts = _plain(job.get("restart_cnt")) or 0
     ours, theirs = state(words, restarts)
     ended, reason = ours in ("succeeded", "failed", "cancelled", "timed_out"), job.get("state_reason") or ""
     started = ended or ours == "running"
     return JobSeen(
         name=job.get("name") or "",
-        external_id=str(job["job_id"]),
+        external_id=str(_plain(job.get("array_job_id")) or job["job_id"]),
         state=ours,
         engine_state=theirs,
         reason="" if reason == "None" else reason,
         # Until then Slurm's numbers stand for nothing, and its times are expectations.
         exit_code=code if ended else None,
-        signal=(signal or None) if ended else None,
+        signal=signal if ended else None,
         nodes=hosts(job.get("nodes") or ""),
         restarts=restarts,
         submitted_at=_time(job.get("submit_time")),
         started_at=_time(job.get("start_time")) if started else None,
         ended_at=_time(job.get("end_time")) if ended else None,
+        queue_position=place,
+        held=_held(job),
+        array_task=_task(job),
+        accelerators=_gpus(job.get("tres_alloc_str") or job.get("tres_req_str")),
+        time_limit_minutes=_plain(job.get("time_limit")),
+        begin_at=_time(job.get("eligible_time")) if reason == "BeginTime" else None,
     )
+
+
+def _words(told: Any) -> list[str]:
+    if isinstance(told, str):
+        return [told] if told else []
+    return [str(word) for word in told or []]
+
+
+def _held(job: Mapping[str, Any]) -> bool:
+    return "PENDING" in _words(job.get("job_state")) and job.get("state_reason") in HELD
+
+
+def _task(job: Mapping[str, Any]) -> str:
+    if not _plain(job.get("array_job_id")):
+        return ""
+    waiting, one = job.get("array_task_string") or "", _plain(job.get("array_task_id"))
+    return waiting or ("" if one is None else str(one))
+
+
+def _gpus(text: Any) -> int | None:
+    """`gpu:h100:8(IDX:0-7)` or `cpu=8,gres/gpu=16` -> how many; None where the text does not speak of any."""
+    found = re.findall(r"(?:^|,)(?:gres/)?gpu(?::[^:=,(]+)?[:=](\d+)", str(text or ""))
+    return max(map(int, found)) if found else None
+
+
+def _counted(tres: Sequence[Mapping[str, Any]]) -> int | None:
+    counts = [int(one["count"]) for one in tres if one.get("type") == "gres" and str(one.get("name")).startswith("gpu")]
+    return max(counts, default=None)
+
+
+def node_state(words: Sequence[str]) -> NodeState:
+    """Our word for a node. Whoever does not answer yet is not down."""
+    said = {word.upper() for word in words}
+    if said & {"DOWN", "ERROR", "FAIL", "INVALID_REG", "POWERED_DOWN", "POWER_DOWN"}:
+        return "down"
+    if said & {"DRAIN", "DRAINING", "MAINTENANCE", "REBOOT_REQUESTED", "REBOOT_ISSUED"}:
+        return "draining"
+    if said & {"NOT_RESPONDING", "UNKNOWN", "FUTURE"}:
+        return "unknown"
+    if said & {"ALLOCATED", "MIXED", "COMPLETING"}:
+        return "busy"
+    return "idle" if "IDLE" in said else "unknown"
+
+
+def _number(value: int) -> dict[str, Any]:
+    return {"set": True, "infinite": False, "number": value}
 
 
 def _plain(number: Any) -> int | None:

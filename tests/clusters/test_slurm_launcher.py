@@ -11,7 +11,7 @@ import jwt
 import pytest
 
 from clusters import access
-from clusters.launchers import Endpoint, LaunchSpec
+from clusters.launchers import LaunchSpec, SlurmEndpoint
 from clusters.launchers.slurm import Slurm, spoken, token
 from clusters.launchers.slurm_dialects import DIALECTS, STATES, hosts, state
 from clusters.providers import ProviderError
@@ -87,11 +87,11 @@ def controller():
 @pytest.fixture
 def endpoint(controller):
     with serving(controller) as url:
-        yield Endpoint(url, ("v0.0.40", "v0.0.41"), "cohort", KEY, "/cohort/clusters/c1/jobs")
+        yield SlurmEndpoint(url, ("v0.0.40", "v0.0.41"), "cohort", KEY, "/cohort/clusters/c1/jobs")
 
 
 def old(endpoint):
-    return Endpoint(endpoint.url, ("v0.0.37", "v0.0.38"), endpoint.user, endpoint.jwt_key, endpoint.log_group)
+    return SlurmEndpoint(endpoint.url, ("v0.0.37", "v0.0.38"), endpoint.user, endpoint.jwt_key, endpoint.log_group)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def old(endpoint):
     ],
 )
 def test_the_newest_common_version_is_spoken(offered, version):
-    assert spoken(Endpoint("http://x", offered, "u", KEY, "")).version == version
+    assert spoken(SlurmEndpoint("http://x", offered, "u", KEY, "")).version == version
 
 
 def test_a_server_without_a_common_version_is_told_apart():
     with pytest.raises(ProviderError) as told:
-        spoken(Endpoint("http://x", ("v0.0.35",), "u", KEY, ""))
+        spoken(SlurmEndpoint("http://x", ("v0.0.35",), "u", KEY, ""))
     assert told.value.kind == "refused"
     assert "v0.0.35" in told.value.message and "v0.0.42" in told.value.message
 
@@ -210,7 +210,7 @@ def test_a_list_that_slurm_could_not_make_is_no_empty_list(controller, endpoint)
 
 def test_nobody_at_the_other_end_is_unclear():
     with pytest.raises(ProviderError) as told:
-        Slurm().observe(Endpoint("http://127.0.0.1:1", ("v0.0.40",), "u", KEY, ""))
+        Slurm().observe(SlurmEndpoint("http://127.0.0.1:1", ("v0.0.40",), "u", KEY, ""))
     assert told.value.kind == "unclear"
 
 
@@ -357,7 +357,7 @@ def test_a_parameter_and_a_secret_make_an_endpoint():
         }
     )
     endpoint = access._endpoint(told, base64.b64encode(KEY).decode())
-    assert endpoint == Endpoint("http://10.0.0.9:6820", ("v0.0.40",), "cohort", KEY, "/cohort/clusters/c/jobs")
+    assert endpoint == SlurmEndpoint("http://10.0.0.9:6820", ("v0.0.40",), "cohort", KEY, "/cohort/clusters/c/jobs")
 
 
 @pytest.mark.parametrize(

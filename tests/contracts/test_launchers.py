@@ -10,7 +10,7 @@ import pytest
 from clusters.access import slurm_endpoint
 from clusters.architectures.configuration import read_configuration
 from clusters.architectures.parts import Wiring, parts
-from clusters.launchers import Endpoint, JobSeen, Launcher, LaunchSpec
+from clusters.launchers import JobSeen, Launcher, LaunchSpec, SlurmEndpoint
 from clusters.launchers.slurm import Slurm
 from clusters.providers import Account, Part, ProviderError, adapter
 from tests.contracts.conftest import Sandbox, let_in
@@ -28,7 +28,7 @@ class Bench:
 
     cloud: Sandbox
     account: Account
-    endpoint: Endpoint
+    endpoint: SlurmEndpoint
     cluster: str
     launcher: Launcher
 
