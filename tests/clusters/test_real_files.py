@@ -11,7 +11,7 @@ from typing import Any
 import cfnlint.api
 import pytest
 
-from clusters import engine_check
+from clusters import engine_check, job_lint
 from clusters.documents import hyperpod, kinds, placeholders
 from clusters.documents.reading import Unreadable, read
 from clusters.findings import Finding
@@ -105,8 +105,7 @@ def test_what_a_file_is_its_content_says(entry: dict[str, Any]) -> None:
     assert (found.document is not None) == (found.kind in kinds.CLUSTERS)
 
 
-# The names of findings here, of those that EXPECTED.json calls otherwise; what speaks of job scripts and manifests
-# is told where jobs are launched.
+# What speaks of job scripts and manifests is told by the lint of jobs.
 JOBS = (
     ".sbatch",
     ".sh",
@@ -120,10 +119,28 @@ JOBS = (
 )
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", [each for each in EXPECTED if each.endswith(JOBS)])
+def test_job_files_get_the_findings_that_a_person_read_out_of_them(name: str) -> None:
+    told, content = EXPECTED[name], text(name)
+    linted = job_lint.lint(content)
+    codes = {each.code.replace("_", "-") for each in linted.found}
+    assert set(told["must"]) <= codes
+    assert not set(told["must_not"]) & codes
+    lines = content.splitlines()
+    assert all(1 <= each.line <= len(lines) and each.reason() and each.fix() for each in linted.found)
+    for each in linted.found:
+        if each.code == "placeholder_unfilled":
+            assert str(each.asked) in lines[each.line - 1]
+    for fact, value in told["facts"].items():
+        if fact == "commented_out_option_ignored":
+            assert value in linted.facts["commented_out"]
+            assert value.removeprefix("--") not in linted.facts["options"]
+        else:
+            assert linted.facts[fact] == value, fact
+
+
+@pytest.mark.parametrize("name", [each for each in EXPECTED if not each.endswith(JOBS)])
 def test_findings_are_those_that_a_person_read_out_of_the_file(name: str) -> None:
-    if name.endswith(JOBS):
-        pytest.skip("a job script or manifest, not a cluster file")
     told, facts = EXPECTED[name], EXPECTED[name]["facts"]
     beside = ""
     if name.endswith("cluster-config.json"):
