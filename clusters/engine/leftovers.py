@@ -1,8 +1,8 @@
 """What of a deleted cluster is still in its account: looked for before the cluster counts as deleted, and kept as rows."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -26,7 +26,7 @@ from tenants.work import due
 
 log = structlog.get_logger(__name__)
 
-FILE_SYSTEM, BACKUP, BUCKET, VPC, INTERFACE, VOLUME, SNAPSHOT, LOGS = (
+FILE_SYSTEM, BACKUP, BUCKET, VPC, INTERFACE, VOLUME, SNAPSHOT, LOGS, REGISTRY, DATABASE_SNAPSHOT = (
     "AWS::FSx::FileSystem",
     "AWS::FSx::Backup",
     "AWS::S3::Bucket",
@@ -35,11 +35,15 @@ FILE_SYSTEM, BACKUP, BUCKET, VPC, INTERFACE, VOLUME, SNAPSHOT, LOGS = (
     "AWS::EC2::Volume",
     "AWS::EC2::Snapshot",
     "AWS::Logs::LogGroup",
+    "AWS::ECR::Repository",
+    "AWS::RDS::DBClusterSnapshot",
 )
 FREE = frozenset(
     {VPC, INTERFACE, "AWS::EC2::Subnet", "AWS::EC2::SecurityGroup", "AWS::IAM::Role", "AWS::EC2::RouteTable"}
 )
-ABSENT = frozenset({"ParameterNotFound", "ResourceNotFoundException", "FileSystemNotFound"})
+ABSENT = frozenset(
+    {"ParameterNotFound", "ResourceNotFoundException", "FileSystemNotFound", "RepositoryNotFoundException"}
+)
 TOLD, GIB = 12, 1024**3
 AGAIN = timedelta(minutes=1)
 SHARED_BUCKET = re.compile(r"parallelcluster-[0-9a-f]{16}-v1-do-not-delete")
@@ -69,9 +73,14 @@ def gather(known: Known) -> list[Found]:
             meant = _meant_to_stay(known, row.role) if row.kind == "stack" else None
             for one in _of_stack(known.account, row.external_id, meant):
                 found[one.kind, one.external_id] = one
+    for one in list(found.values()):
+        if one.kind in LOOKED_AT:
+            seen = LOOKED_AT[one.kind](known.account, one)
+            del found[one.kind, one.external_id]
+            found |= {(one.kind, one.external_id): seen} if seen else {}
     for one in [
-        *_sized(known.account, list(found.values())),
         *_backups(known, found),
+        *_database_snapshots(known),
         *_by_network(known.account, found),
         *_disks(known),
         *_told_of_itself(known),
@@ -110,21 +119,35 @@ def _of_stack(account: Account, stack_id: str, meant: set[str] | None) -> Iterat
             )
 
 
-def _sized(account: Account, found: list[Found]) -> Iterator[Found]:
-    """How large file systems are; one that a person has deleted meanwhile is none."""
-    for one in found:
-        if one.kind != FILE_SYSTEM:
-            continue
-        try:
-            [system] = aws.call(account, "fsx", "DescribeFileSystems", FileSystemIds=[one.external_id])["FileSystems"]
-        except ProviderError as error:
-            if error.code in ABSENT:
-                continue
-            raise
-        rate = (system.get("LustreConfiguration") or {}).get("PerUnitStorageThroughput")
-        price = f"lustre-{rate}" if rate else "openzfs"
-        size = int(system.get("StorageCapacity") or 0)
-        yield Found(one.kind, one.external_id, one.why, one.name, one.reason, size, price)
+def _file_system(account: Account, one: Found) -> Found | None:
+    """How large it is; None where a person has deleted it meanwhile."""
+    try:
+        [system] = aws.call(account, "fsx", "DescribeFileSystems", FileSystemIds=[one.external_id])["FileSystems"]
+    except ProviderError as error:
+        if error.code in ABSENT:
+            return None
+        raise
+    rate = (system.get("LustreConfiguration") or {}).get("PerUnitStorageThroughput")
+    size = int(system.get("StorageCapacity") or 0)
+    return replace(one, size_gib=size, price=f"lustre-{rate}" if rate else "openzfs")
+
+
+def _registry(account: Account, one: Found) -> Found | None:
+    """How many images it holds; None where a person has deleted it meanwhile."""
+    try:
+        aws.call(account, "ecr", "DescribeRepositories", repositoryNames=[one.external_id])
+        images = {
+            each["imageDigest"]
+            for each in aws.pages(account, "ecr", "ListImages", "imageIds", repositoryName=one.external_id)
+        }
+    except ProviderError as error:
+        if error.code in ABSENT:
+            return None
+        raise
+    return replace(one, reason=one.reason or f"images: {len(images)}")
+
+
+LOOKED_AT: dict[str, Callable[[Account, Found], Found | None]] = {FILE_SYSTEM: _file_system, REGISTRY: _registry}
 
 
 def _backups(known: Known, found: dict[tuple[str, str], Found]) -> Iterator[Found]:
@@ -139,6 +162,19 @@ def _backups(known: Known, found: dict[tuple[str, str], Found]) -> Iterator[Foun
         of = each.get("FileSystem", {}).get("FileSystemId", "")
         why = f"{each.get('Type', '').lower()} of {of}"
         yield Found(BACKUP, each["BackupId"], "found", reason=why, size_gib=size or None, price="backup")
+
+
+def _database_snapshots(known: Known) -> Iterator[Found]:
+    """What the database of its accounts was when it was deleted, and what people kept of it."""
+    hosts = {row.outputs.get("Host", "") for row in known.rows.values() if row.role == "accounting"} - {""}
+    for host in sorted(hosts):
+        name = host.partition(".")[0]
+        for each in aws.pages(
+            known.account, "rds", "DescribeDBClusterSnapshots", "DBClusterSnapshots",
+            DBClusterIdentifier=name, SnapshotType="manual",
+        ):  # fmt: skip
+            identity, size = each["DBClusterSnapshotIdentifier"], int(each.get("AllocatedStorage") or 0)
+            yield Found(DATABASE_SNAPSHOT, identity, "kept", reason=f"of {name}", size_gib=size, price="backup")
 
 
 def _disks(known: Known) -> Iterator[Found]:

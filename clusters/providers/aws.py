@@ -66,6 +66,7 @@ FAILURES = (
     botocore.parsers.ResponseParserError,
     urllib3.exceptions.HTTPError,
 )
+MORE = ("NextToken", "nextToken", "Marker")  # what a service calls the place where the next page begins
 READING = ("Describe", "List", "Get", "Head", "Search")
 
 
@@ -166,9 +167,10 @@ def pages(account: Account, service: str, operation: str, result: str, **paramet
     while True:
         answer = call(account, service, operation, **parameters)
         yield from answer.get(result, [])
-        if not answer.get("NextToken"):
+        more = {name: answer[name] for name in MORE if answer.get(name)}
+        if not more:
             return
-        parameters = {**parameters, "NextToken": answer["NextToken"]}
+        parameters |= more
 
 
 def let_in(account: Account) -> None:

@@ -1,6 +1,7 @@
-"""EC2 capacity that was set aside: on-demand reservations and Capacity Blocks from the programme file, placement groups."""
+"""EC2 capacity that was set aside, by the programme file or by somebody since: reservations, Capacity Blocks, placement groups."""
 
 import secrets
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation, page
 
 KINDS = {"odcr": "default", "capacity_block": "capacity-block"}
+PAID_AFTER = 60.0  # sandbox seconds
 USING = ("pending", "running", "stopping", "stopped")
 
 
@@ -21,7 +23,24 @@ def reservations(cloud: Cloud, account: str, region: str) -> dict[str, dict[str,
         if entry["kind"] in KINDS and (owners.get(entry["participant"]), entry["region"]) == (account, region):
             held = training_plans.moved(cloud, entry, "")
             found[entry["id"]] = {**held, "type": entry["instance_type"], "kind": KINDS[entry["kind"]]}
-    return looked_at.over(cloud, account, region, "reservations", found)
+    return looked_at.over(cloud, account, region, "reservations", found | made(cloud, account, region))
+
+
+def shelf_of(account: str, region: str) -> str:
+    return f"capacity/{account}/{region}"
+
+
+def made(cloud: Cloud, account: str, region: str) -> dict[str, dict[str, Any]]:
+    """Those that somebody made in this account since."""
+    found: dict[str, dict[str, Any]] = cloud.store.read(shelf_of(account, region)).get("made", {})
+    return found
+
+
+def set_aside(cloud: Cloud, account: str, region: str) -> Iterator[tuple[str, int]]:
+    """Type and number of the seats that such reservations hold empty; they count against a quota as if they were taken."""
+    for held in made(cloud, account, region).values():
+        if held["kind"] == "default" and state(cloud, held) == "active":
+            yield held["type"], max(held["count"] - in_use(account, region, held["name"]), 0)
 
 
 def in_use(account: str, region: str, reservation: str) -> int:
@@ -34,7 +53,13 @@ def in_use(account: str, region: str, reservation: str) -> int:
 
 def state(cloud: Cloud, held: dict[str, Any]) -> str:
     now = datetime.fromtimestamp(cloud.clock.callers_now(), UTC)
-    return "scheduled" if now < held["starts"] else "active" if now < held["ends"] else "expired"
+    if held.get("cancelled"):
+        return "cancelled"
+    if held["kind"] == "capacity-block" and cloud.now() < held.get("bought", 0.0) + PAID_AFTER:
+        return "payment-pending"
+    if now < held["starts"]:
+        return "scheduled"
+    return "active" if held["ends"] is None or now < held["ends"] else "expired"
 
 
 def check(cloud: Cloud, account: str, region: str, wish: dict[str, Any], count: int) -> None:
@@ -68,10 +93,10 @@ def describe_reservations(cloud: Cloud, call: Call) -> dict[str, Any]:
     if unknown:
         message = f"The capacity reservation ID '{unknown[0]}' does not exist."
         raise AwsError("InvalidCapacityReservationId.NotFound", message, 400)
-    shown = [_shown(cloud, call, known[name]) for name in wanted or sorted(known)]
+    told = [shown(cloud, call, known[name]) for name in wanted or sorted(known)]
     for rule in call.parameters.get("Filters") or []:
-        shown = [one for one in shown if str(_filtered(one, rule["Name"])) in rule["Values"]]
-    items, more = page(shown, call.parameters)
+        told = [one for one in told if str(_filtered(one, rule["Name"])) in rule["Values"]]
+    items, more = page(told, call.parameters)
     return {"CapacityReservations": items, **more}
 
 
@@ -82,7 +107,7 @@ def _filtered(shown: dict[str, Any], name: str) -> Any:
     return shown[fields[name]]
 
 
-def _shown(cloud: Cloud, call: Call, held: dict[str, Any]) -> dict[str, Any]:
+def shown(cloud: Cloud, call: Call, held: dict[str, Any]) -> dict[str, Any]:
     used = in_use(call.account, call.region, held["name"])
     return {
         "CapacityReservationId": held["name"],
@@ -91,20 +116,21 @@ def _shown(cloud: Cloud, call: Call, held: dict[str, Any]) -> dict[str, Any]:
         "AvailabilityZoneId": held["az_id"],
         "AvailabilityZone": training_plans.zone_name(call.region, held["az_id"]),
         "InstanceType": held["type"],
-        "InstancePlatform": "Linux/UNIX",
+        "InstancePlatform": held.get("platform", "Linux/UNIX"),
         "Tenancy": "default",
         "TotalInstanceCount": held["count"],
-        "AvailableInstanceCount": held["count"] - used,
+        "AvailableInstanceCount": 0 if held.get("cancelled") else held["count"] - used,
         "EbsOptimized": True,
         "EphemeralStorage": False,
         "State": state(cloud, held),
         "StartDate": held["starts"],
-        "EndDate": held["ends"],
-        "EndDateType": "limited",
-        "InstanceMatchCriteria": "targeted",
+        "EndDateType": "limited" if held["ends"] else "unlimited",
+        "InstanceMatchCriteria": held.get("match", "targeted"),
         "CreateDate": held["starts"],
         "ReservationType": held["kind"],
-        "Tags": [],
+        "Tags": held.get("tags", []),
+        **({"EndDate": held["ends"]} if held["ends"] else {}),
+        **({"PlacementGroupArn": held["group"]} if held.get("group") else {}),
     }
 
 

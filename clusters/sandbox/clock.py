@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 
+def moment(told: datetime | None) -> datetime | None:
+    """A time in a request, which is UTC whether it says so or not."""
+    return told.replace(tzinfo=UTC) if told is not None and told.tzinfo is None else told
+
+
 @dataclass
 class Segment:
     """From `wall` on, sandbox time runs from `sandbox` with this speed."""

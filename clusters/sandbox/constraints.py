@@ -79,6 +79,8 @@ def _size(shape: Any, size: float, where: str, value: Any, what: str) -> Iterato
 
 @functools.cache
 def _compiled(pattern: str) -> re.Pattern[str]:
+    # One model has a beginning in the middle, which nothing could ever match.
+    pattern = pattern.replace("/^", "/")
     for theirs, ours in UNICODE_CLASSES.items():
         pattern = pattern.replace(theirs, ours)
     try:

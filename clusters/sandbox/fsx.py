@@ -69,18 +69,6 @@ def describe_file_systems(cloud: Cloud, call: Call) -> dict[str, Any]:
     return {"FileSystems": items, **more}
 
 
-@operation("fsx", "DescribeVolumes")
-def describe_volumes(cloud: Cloud, call: Call) -> dict[str, Any]:
-    """The root volumes of OpenZFS file systems."""
-    known = {system["volume"]: system for system in present(cloud, call).values() if system.get("volume")}
-    wanted = call.parameters.get("VolumeIds") or sorted(known)
-    unknown = [identity for identity in wanted if identity not in known]
-    if unknown:
-        raise AwsError("VolumeNotFound", f"Volume '{unknown[0]}' does not exist.")
-    items, more = page([_volume(call, identity, known[identity]) for identity in wanted], call.parameters)
-    return {"Volumes": items, **more}
-
-
 @operation("fsx", "UpdateFileSystem")
 def update_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
     """Without interruption: throughput and settings; more storage, never less."""
@@ -102,8 +90,14 @@ def update_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
 
 @operation("fsx", "DeleteFileSystem")
 def delete_file_system(cloud: Cloud, call: Call) -> dict[str, Any]:
+    from clusters.sandbox import fsx_volumes
+
     system = system_of(cloud, call, call.parameters["FileSystemId"])
     if system["deleting"] is None:
+        options = (call.parameters.get("OpenZFSConfiguration") or {}).get("Options") or []
+        below = [one for one in fsx_volumes.made(cloud, call).values() if one["system"] == system["id"]]
+        if below and fsx_volumes.WITH_CHILDREN not in options:
+            raise _bad(f"File system {system['id']} has volumes below its root; {fsx_volumes.WITH_CHILDREN} is needed.")
         cloud.store.change(call.shelf())
         system["deleting"] = call.now
         call.effective = True
@@ -275,22 +269,9 @@ def shown(cloud: Cloud, call: Call, system: dict[str, Any]) -> dict[str, Any]:
         shown["FileSystemTypeVersion"] = wish.get("FileSystemTypeVersion") or "2.15"
     else:
         shown["OpenZFSConfiguration"] = {
-            name: value for name, value in (wish.get("OpenZFSConfiguration") or {}).items() if name != "RootVolumeConfiguration"
+            name: value for name, value in (wish.get("OpenZFSConfiguration") or {}).items() if name not in ("RootVolumeConfiguration", "Options")
         } | {"RootVolumeId": system["volume"]}  # fmt: skip
     return shown
-
-
-def _volume(call: Call, identity: str, system: dict[str, Any]) -> dict[str, Any]:
-    states = {"CREATING": "CREATING", "DELETING": "DELETING"}
-    return {
-        "VolumeId": identity,
-        "VolumeType": "OPENZFS",
-        "FileSystemId": system["id"],
-        "Lifecycle": states.get(lifecycle(call.now, system), "CREATED"),
-        "Name": "fsx",
-        "ResourceARN": call.arn("fsx", f"volume/{system['id']}/{identity}"),
-        "OpenZFSConfiguration": {"VolumePath": "/fsx"},
-    }
 
 
 def _link(cloud: Cloud, call: Call, link: dict[str, Any]) -> dict[str, Any]:

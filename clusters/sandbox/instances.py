@@ -61,8 +61,11 @@ def run_instances(cloud: Cloud, call: Call) -> dict[str, Any]:
     _check_place(call, wish["InstanceType"], subnet)
     if call.parameters.get("DryRun"):
         raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
-    if (wish.get("InstanceMarketOptions") or {}).get("MarketType") != "capacity-block":
-        _check_quota(cloud, call, wish["InstanceType"], count)
+    # Nor a seat that somebody's reservation has counted already.
+    target = (wish.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+    counted = target.get("CapacityReservationId") in capacity.made(cloud, call.account, call.region)
+    if not counted and (wish.get("InstanceMarketOptions") or {}).get("MarketType") != "capacity-block":
+        check_quota(cloud, call, wish["InstanceType"], count)
     capacity.check(cloud, call.account, call.region, wish, count)
     if int(subnet["AvailableIpAddressCount"]) < count * _cards(wish):
         message = "There are not enough free addresses in subnet '" + subnet["SubnetId"] + "' to satisfy the request."
@@ -139,7 +142,7 @@ def _check_place(call: Call, instance_type: str, subnet: dict[str, Any]) -> None
         raise AwsError("Unsupported", f"{message} ({subnet['AvailabilityZone']}).", 400)
 
 
-def _check_quota(cloud: Cloud, call: Call, instance_type: str, count: int) -> None:
+def check_quota(cloud: Cloud, call: Call, instance_type: str, count: int) -> None:
     name = bucket(instance_type)
     allowed = quotas.value(cloud, call.account, call.region, "ec2", name)
     present = moto_services.backend("ec2", call.account, call.region).all_instances()
@@ -147,6 +150,11 @@ def _check_quota(cloud: Cloud, call: Call, instance_type: str, count: int) -> No
         facts.vcpus(each.instance_type)
         for each in present
         if _counts(each.state) and bucket(each.instance_type) == name
+    )
+    used += sum(
+        facts.vcpus(kind) * empty
+        for kind, empty in capacity.set_aside(cloud, call.account, call.region)
+        if bucket(kind) == name
     )
     if used + count * facts.vcpus(instance_type) > allowed:
         message = (

@@ -1,4 +1,4 @@
-"""Services whose resources come from templates only, Prometheus, Grafana and registries: what of them is there."""
+"""Services whose resources come from templates only, Prometheus and Grafana: what of them is there."""
 
 from typing import Any
 
@@ -36,17 +36,3 @@ def dashboards(cloud: Cloud, call: Call) -> dict[str, Any]:
     ]  # fmt: skip
     items, more = page(found, call.parameters, size="maxResults", token="nextToken")
     return {"workspaces": items, **more}
-
-
-@operation("ecr", "DescribeRepositories")
-def registries(cloud: Cloud, call: Call) -> dict[str, Any]:
-    found = [
-        {
-            "repositoryName": name, "registryId": call.account, "repositoryArn": call.arn("ecr", f"repository/{name}"),
-            "repositoryUri": f"{call.account}.dkr.ecr.{call.region}.amazonaws.com/{name}",
-            "imageTagMutability": made.get("ImageTagMutability", "MUTABLE"),
-        }
-        for name, made in _there(cloud, call, "registry")
-    ]  # fmt: skip
-    items, more = page(found, call.parameters, size="maxResults", token="nextToken")
-    return {"repositories": items, **more}

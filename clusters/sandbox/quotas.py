@@ -27,6 +27,7 @@ DEFAULTS = {
     ("sagemaker", PER_CLUSTER): 20.0,
     ("sagemaker", IN_TOTAL): 30.0,
     ("sagemaker", LARGEST_DISK): 1024.0,
+    ("sagemaker", "Number of training plans per Region"): 10.0,
     ("vpc", "VPCs per Region"): 5.0,
     ("vpc", "Network interfaces per Region"): 5000.0,
     ("vpc", "NAT gateways per Availability Zone"): 5.0,

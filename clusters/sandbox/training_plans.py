@@ -1,12 +1,18 @@
-"""SageMaker training plans: reserved instances of one type in one AZ for a time, from the programme's reservations."""
+"""SageMaker training plans: reserved instances of one type in one AZ for a time, from the programme's reservations or bought."""
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from clusters.sandbox import facts, looked_at, moto_services
+from clusters.sandbox import facts, looked_at, moto_services, quotas
+from clusters.sandbox.clock import moment
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation, page
+
+OFFERED_FOR = timedelta(hours=1)
+ACCELERATOR_HOUR = 3.0  # dollars, made up
+PLANS = "Number of training plans per Region"
 
 
 def plans(cloud: Cloud, account: str, region: str) -> dict[str, dict[str, Any]]:
@@ -20,7 +26,8 @@ def plans(cloud: Cloud, account: str, region: str) -> dict[str, dict[str, Any]]:
         ):
             arn = f"arn:aws:sagemaker:{region}:{account}:training-plan/{entry['id']}"
             found[entry["id"]] = moved(cloud, entry, arn)
-    return looked_at.over(cloud, account, region, "plans", found)
+    bought = cloud.store.read(f"training-plans/{account}/{region}").get("bought", {})
+    return looked_at.over(cloud, account, region, "plans", found | bought)
 
 
 def by_arn(cloud: Cloud, account: str, region: str, arn: str) -> dict[str, Any] | None:
@@ -70,12 +77,12 @@ def _summary(cloud: Cloud, call: Call, plan: dict[str, Any]) -> dict[str, Any]:
         "DurationMinutes": length.seconds % 3600 // 60,
         "StartTime": plan["starts"],
         "EndTime": plan["ends"],
-        "UpfrontFee": "0.00",
+        "UpfrontFee": plan.get("fee", "0.00"),
         "CurrencyCode": "USD",
         "TotalInstanceCount": plan["count"],
         "AvailableInstanceCount": plan["count"] - used,
         "InUseInstanceCount": used,
-        "TargetResources": ["hyperpod-cluster"],
+        "TargetResources": plan.get("targets", ["hyperpod-cluster"]),
         "ReservedCapacitySummaries": [
             {
                 "ReservedCapacityArn": plan["arn"].replace(":training-plan/", ":reserved-capacity/rc-"),
@@ -114,31 +121,87 @@ def list_training_plans(cloud: Cloud, call: Call) -> dict[str, Any]:
 
 @operation("sagemaker", "SearchTrainingPlanOfferings")
 def search_offerings(cloud: Cloud, call: Call) -> dict[str, Any]:
-    """Offers start at the next 11:30 UTC, where the Region offers the type at all."""
-    wish = call.parameters
-    instance_type, count = wish.get("InstanceType", ""), int(wish.get("InstanceCount") or 1)
-    now = datetime.fromtimestamp(cloud.clock.callers_now(), UTC)
-    start = now.replace(hour=11, minute=30, second=0, microsecond=0) + timedelta(days=1)
-    hours = int(wish["DurationHours"])
-    offers = [
-        {
-            "TrainingPlanOfferingId": f"tpo-{az_id}-{start:%Y%m%d}-{count}",
-            "TargetResources": wish.get("TargetResources") or ["hyperpod-cluster"],
-            "RequestedStartTimeAfter": start,
-            "DurationHours": hours,
-            "CurrencyCode": "USD",
-            "UpfrontFee": "0.00",
-            "ReservedCapacityOfferings": [
-                {
-                    "InstanceType": instance_type,
-                    "InstanceCount": count,
-                    "AvailabilityZone": zone_name(call.region, az_id),
-                    "DurationHours": hours,
-                    "StartTime": start,
-                    "EndTime": start + timedelta(hours=hours),
-                }
-            ],
-        }
-        for az_id in sorted(facts.offered(call.region, instance_type.removeprefix("ml.")))
-    ]
+    """Offers start at the next 11:30 UTC, where the Region offers the type at all; one is good for an hour."""
+    wish, now = call.parameters, datetime.fromtimestamp(cloud.clock.callers_now(), UTC)
+    if not wish.get("InstanceType") or not wish.get("DurationHours"):
+        raise AwsError("ValidationException", "InstanceType and DurationHours are required to search for offerings.")
+    instance_type, count, hours = wish["InstanceType"], int(wish.get("InstanceCount") or 1), int(wish["DurationHours"])
+    after, before = moment(wish.get("StartTimeAfter")) or now, moment(wish.get("EndTimeBefore"))
+    if before and before <= after:
+        raise AwsError("ValidationException", "EndTimeBefore must be later than StartTimeAfter.")
+    start = max(after, now).replace(hour=11, minute=30, second=0, microsecond=0) + timedelta(days=1)
+    end = start + timedelta(hours=hours)
+    zones = sorted(facts.offered(call.region, instance_type.removeprefix("ml.")))
+    if (before and end > before) or cloud.faults.take_for_call(
+        ("no_capacity",), call.account, call.service, call.operation, {"type": instance_type}
+    ):
+        zones = []
+    known = cloud.store.change(f"training-plans/{call.account}/{call.region}").setdefault("offered", {})
+    offers = []
+    for az_id in zones:
+        offer = {"type": instance_type, "count": count, "az_id": az_id, "starts": start, "ends": end}
+        targets = wish.get("TargetResources") or ["hyperpod-cluster"]
+        identity = "tpo-" + hashlib.sha256(repr((sorted(offer.items()), targets)).encode()).hexdigest()[:20]
+        known[identity] = {**offer, "targets": targets, "until": now + OFFERED_FOR}
+        offers.append(_offer(call, identity, known[identity]))
     return {"TrainingPlanOfferings": offers}
+
+
+def _fee(offer: dict[str, Any]) -> str:
+    hours = (offer["ends"] - offer["starts"]).total_seconds() / 3600
+    each = max(facts.accelerators(offer["type"].removeprefix("ml."))[1], 1)
+    return f"{each * offer['count'] * hours * ACCELERATOR_HOUR:.2f}"
+
+
+def _offer(call: Call, identity: str, offer: dict[str, Any]) -> dict[str, Any]:
+    hours = int((offer["ends"] - offer["starts"]).total_seconds() // 3600)
+    return {
+        "TrainingPlanOfferingId": identity,
+        "TargetResources": offer["targets"],
+        "RequestedStartTimeAfter": offer["starts"],
+        "DurationHours": hours,
+        "CurrencyCode": "USD",
+        "UpfrontFee": _fee(offer),
+        "ReservedCapacityOfferings": [
+            {
+                "InstanceType": offer["type"],
+                "InstanceCount": offer["count"],
+                "AvailabilityZone": zone_name(call.region, offer["az_id"]),
+                "DurationHours": hours,
+                "StartTime": offer["starts"],
+                "EndTime": offer["ends"],
+            }
+        ],
+    }
+
+
+@operation("sagemaker", "CreateTrainingPlan")
+def create_training_plan(cloud: Cloud, call: Call) -> dict[str, Any]:
+    """Buy what was offered: the name is new, the offer still good, and the account may have so many plans and instances."""
+    name, identity = call.parameters["TrainingPlanName"], call.parameters["TrainingPlanOfferingId"]
+    held, shelf = plans(cloud, call.account, call.region), f"training-plans/{call.account}/{call.region}"
+    if name in held:
+        raise AwsError("ResourceInUse", f"A training plan named {name} already exists.")
+    offer = cloud.store.read(shelf).get("offered", {}).get(identity)
+    if offer is None or offer["until"] < datetime.fromtimestamp(cloud.clock.callers_now(), UTC):
+        raise AwsError("ResourceNotFound", f"Training plan offering {identity} does not exist or has expired.")
+    live = [plan for plan in held.values() if status(cloud, plan) != "Expired"]
+    instances = sum(plan["count"] for plan in live if plan["type"] == offer["type"])
+    for limit, wanted in (
+        (PLANS, len(live) + 1),
+        (f"Number of {offer['type']} instances in reserved capacity across training plans per Region",
+         instances + offer["count"]),
+    ):  # fmt: skip
+        allowed = quotas.value(cloud, call.account, call.region, "sagemaker", limit)
+        if wanted > allowed:
+            message = f"The account-level service limit '{limit}' is {allowed:.0f}; the request would make it {wanted}."
+            raise AwsError("ResourceLimitExceeded", message)
+    arn = call.arn("sagemaker", f"training-plan/{name}")
+    changed = cloud.store.change(shelf)
+    del changed["offered"][identity]
+    wanted_of_it = ("type", "count", "az_id", "starts", "ends")
+    changed.setdefault("bought", {})[name] = {
+        "name": name, "arn": arn, "fee": _fee(offer), "targets": offer["targets"], **{each: offer[each] for each in wanted_of_it},
+    }  # fmt: skip
+    call.effective = True
+    return {"TrainingPlanArn": arn}

@@ -52,9 +52,15 @@ def _instance(place: Place, p: dict[str, Any]) -> Made:
     return name, {"DBInstanceArn": place.arn("rds", f"db:{name}")}
 
 
+def _snapshot(place: Place, name: str, p: dict[str, Any]) -> None:
+    mark = "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(12))
+    identity = f"{place.stack}-snapshot-{place.logical}".lower()[:240] + f"-{mark}"
+    _keep(place, "database snapshot", identity, {"of": name, "began": place.cloud.now(), **p})
+
+
 kind("AWS::RDS::DBSubnetGroup", create=_subnets, delete=_drop("database subnets"), update=_change("database subnets"),
      required="DBSubnetGroupDescription SubnetIds", optional="DBSubnetGroupName Tags", comes=4.0)  # fmt: skip
-kind("AWS::RDS::DBCluster", create=_cluster, delete=_drop("database"), update=_change("database"), comes=COMES, goes=GOES,
+kind("AWS::RDS::DBCluster", create=_cluster, snapshot=_snapshot, delete=_drop("database"), update=_change("database"), comes=COMES, goes=GOES,
      required="Engine", optional="EngineVersion DatabaseName DBClusterIdentifier MasterUsername MasterUserPassword"
      " ManageMasterUserPassword DBSubnetGroupName VpcSecurityGroupIds StorageEncrypted BackupRetentionPeriod"
      " CopyTagsToSnapshot ServerlessV2ScalingConfiguration DeletionProtection Tags",

@@ -134,18 +134,22 @@ def begin_deleting(cloud: Cloud, stack: Stack, resource: Resource, at: float) ->
     """Remove one resource, or say why it stays."""
     policy = stack.template["Resources"].get(resource.logical, {}).get("DeletionPolicy", "Delete")
     creating = "ROLLBACK" in stack.status  # what was never handed over is not kept
+    rule = KINDS[resource.type]
+    left = rule.snapshot if policy == "Snapshot" else None
     kept = policy in ("Retain", "Snapshot") or (policy == "RetainExceptOnCreate" and not creating)
-    if kept or resource.logical in stack.retain:
+    if (kept and not left) or resource.logical in stack.retain:
         stack.note(at, resource, "DELETE_SKIPPED")
         return
     stack.note(at, resource, "DELETE_IN_PROGRESS")
-    rule = KINDS[resource.type]
     names = {"logical": resource.logical, "type": resource.type, "stack": stack.name}
     fault = cloud.faults.take(("resource_stays",), stack.account, "cloudformation", "DeleteStack", names)
     try:
         if fault:
             raise AwsError("DependencyViolation", fault.message or f"{resource.physical} has a dependent object.", 400)
-        rule.delete(stack.place(cloud, resource.logical), resource.physical, resource.properties)
+        place = stack.place(cloud, resource.logical)
+        if left:
+            left(place, resource.physical, resource.properties)
+        rule.delete(place, resource.physical, resource.properties)
         resource.ends = at + rule.goes
     except AwsError as error:
         if any(word in error.code for word in GONE):

@@ -75,6 +75,7 @@ class Kind:
     update: Callable[[Place, str, dict[str, Any], dict[str, Any]], dict[str, Any]] | None = None
     in_place: Callable[[dict[str, Any], dict[str, Any]], bool] = lambda _old, _new: True  # or else it is replaced
     anything: bool = False  # properties that only the function behind it knows
+    snapshot: Callable[[Place, str, dict[str, Any]], None] | None = None  # what the policy of that name leaves behind
     iam: str = ""  # the capability that a template with this type needs
 
     def seconds(self, properties: dict[str, Any]) -> float:

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from clusters import actions
-from clusters.models import ClusterAccess, ExternalObject
+from clusters.models import ClusterAccess, ExternalObject, Leftover
 from tenants.wall.acting import acting_for
 from tests.clusters.engine.conftest import Bench
 from tests.clusters.engine.test_parallelcluster import own_turn, until
@@ -60,6 +60,11 @@ def test_two_controllers_keep_their_state_on_lustre_and_their_accounts_in_a_data
     bench.until(cluster, "deleted")
     names = {one["StackName"] for one in bench.cloud_account("cloudformation").describe_stacks()["Stacks"]}
     assert not any("accounting" in name for name in names)
+    snapshots = bench.cloud_account("rds").describe_db_cluster_snapshots()["DBClusterSnapshots"]
+    assert [one["DBClusterIdentifier"] for one in snapshots] == [database["Host"].partition(".")[0]]
+    [kept] = [one for one in bench.rows(Leftover) if one.kind == "AWS::RDS::DBClusterSnapshot"]
+    assert kept.external_id == snapshots[0]["DBClusterSnapshotIdentifier"]
+    assert (kept.size_gib, str(kept.monthly)) == (10, "0.62")  # 10 GiB × 0.05 × 1.25
 
 
 def test_a_controller_group_of_one_is_refused_where_there_must_be_two(bench: Bench):

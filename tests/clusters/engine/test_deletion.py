@@ -72,11 +72,14 @@ def test_what_is_left_is_what_was_kept_on_purpose_and_is_listed(bench, ready, se
     tagged = {"TagSpecifications": [{"ResourceType": "snapshot", "Tags": tags}]}
     snapshot = own("ec2").create_snapshot(VolumeId=volume, **tagged)["SnapshotId"]
     own("ec2").create_volume(AvailabilityZone="ap-northeast-1a", Size=7)  # somebody else's
+    [images] = [one["repositoryName"] for one in own("ecr").describe_repositories()["repositories"]]
+    own("ecr").put_image(repositoryName=images, imageManifest="{}", imageTag="v1")
     retire(bench, ready)
     bench.until(ready, "deleted")
     left = bench.rows(Leftover)
-    registries = {one.external_id for one in left if one.kind == "AWS::ECR::Repository"}  # the sandbox lists none
-    assert inventory(bench.cloud_account) | registries | {backup, volume, snapshot} == {one.external_id for one in left}
+    assert inventory(bench.cloud_account) | {backup, volume, snapshot} == {one.external_id for one in left}
+    [registry] = [one for one in left if one.kind == "AWS::ECR::Repository"]
+    assert (registry.why, registry.reason) == ("kept", "images: 1")
     # By the price file: 120 GiB × 0.05, 100 GiB × 0.08 and 100 GiB × 0.05, each × 1.25 in this Region.
     monthly = {one.external_id: str(one.monthly) for one in left}
     assert (monthly[backup], monthly[volume], monthly[snapshot]) == ("7.50", "10.00", "6.25")
@@ -90,11 +93,12 @@ def test_what_is_left_is_what_was_kept_on_purpose_and_is_listed(bench, ready, se
     assert entry.facts["count"] == len(left)
     # A person deletes something, and asks to look again.
     own("ec2").delete_snapshot(SnapshotId=snapshot)
+    own("ecr").delete_repository(repositoryName=images, force=True)
     with acting_for(bench.tenant, staff=True):
         actions.look_for_leftovers(cluster=bench.now(ready), by="engine")
     bench.step("leftovers")
-    gone = [one.external_id for one in bench.rows(Leftover) if one.gone_at]
-    assert gone == [snapshot] and bench.now(ready).state == "deleted"
+    gone = {one.external_id for one in bench.rows(Leftover) if one.gone_at}
+    assert gone == {snapshot, images} and bench.now(ready).state == "deleted"
     assert operations(bench)[-1] == ("delete", "done")
 
 

@@ -73,6 +73,8 @@ class Stage:
     table: str
     image: str
     request: str
+    registry: str
+    database: str
 
     def call(self, row: Row, wish: dict[str, Any]) -> dict[str, Any]:
         """By the role; who assumes it is the hub."""
@@ -129,6 +131,12 @@ ROWS = [
         {"FileSystemIds": ["fs-" + "0" * 17]}, "FileSystemNotFound"),
     Row("fsx", "DescribeBackups", lambda s: {"Filters": [{"Name": "file-system-id", "Values": [s.made["System"]]}]},
         empty="Backups"),
+    Row("ecr", "DescribeRepositories", lambda s: {"repositoryNames": [s.registry]}, {"repositoryNames": ["none"]},
+        "RepositoryNotFoundException"),
+    Row("ecr", "ListImages", lambda s: {"repositoryName": s.registry}, {"repositoryName": "none"},
+        "RepositoryNotFoundException"),
+    Row("rds", "DescribeDBClusterSnapshots", lambda s: {"DBClusterIdentifier": s.database, "SnapshotType": "manual"},
+        empty="DBClusterSnapshots"),
     Row("ec2", "DescribeVolumes", lambda s: {"Filters": [{"Name": "tag:cover", "Values": ["yes"]}]}, empty="Volumes"),
     Row("ec2", "DescribeSnapshots", lambda s: {
         "OwnerIds": ["self"], "Filters": [{"Name": "tag:cover", "Values": ["yes"]}]}, empty="Snapshots"),
@@ -284,11 +292,13 @@ def stage(cloud: Process) -> Stage:
     account("fsx").create_backup(FileSystemId=made["System"])
     _kept_disks(account)
     slurm.submit("echo seen", name="seen")
+    account.stack("kept", KEPT)
     account.stack("stuck", _growing(made["Subnet"], 1200))
     cloud.fault("resource_fails", service="cloudformation", account=account.id, match="Half")
     account.stack("half", {"Resources": {"Half": LOG_TEMPLATE["Resources"]["Log"]}}, OnFailure="DO_NOTHING")
     cloud.advance(900)
     _stop_half_way(account, made["Subnet"])
+    database = _deleted_database(account)
     nodes = account("sagemaker").list_cluster_nodes(ClusterName="hoshi")["ClusterNodeSummaries"]
     table = "parallelcluster-cover"
     account("dynamodb").create_table(
@@ -307,7 +317,44 @@ def stage(cloud: Process) -> Stage:
     )["RequestedQuota"]["Id"]
     # In the cloud's own order: the head comes first.
     ids = [node["InstanceId"] for node in nodes]
-    return Stage(account, made, ids, arn, slurm.log_group, instance, table, image, request)
+    return Stage(account, made, ids, arn, slurm.log_group, instance, table, image, request, "cover-images", database)
+
+
+KEPT: dict[str, Any] = {
+    "Resources": {
+        "Images": {"Type": "AWS::ECR::Repository", "Properties": {"RepositoryName": "cover-images"}},
+        "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.9.0.0/16"}},
+        **{
+            f"Net{zone}": {
+                "Type": "AWS::EC2::Subnet",
+                "Properties": {
+                    "VpcId": {"Ref": "Vpc"}, "CidrBlock": f"10.9.{number}.0/24", "AvailabilityZone": f"ap-northeast-1{zone}",
+                },
+            }
+            for number, zone in enumerate("ac")
+        },
+        "Subnets": {
+            "Type": "AWS::RDS::DBSubnetGroup",
+            "Properties": {"DBSubnetGroupDescription": "two", "SubnetIds": [{"Ref": "Neta"}, {"Ref": "Netc"}]},
+        },
+        "Accounts": {
+            "Type": "AWS::RDS::DBCluster",
+            "DeletionPolicy": "Snapshot",
+            "Properties": {"Engine": "aurora-mysql", "DBSubnetGroupName": {"Ref": "Subnets"}},
+        },
+    },
+}  # fmt: skip
+
+
+def _deleted_database(account: Account) -> str:
+    """The snapshot of a database stays when its stack goes, and a registry too where somebody took it out of the stack."""
+    resources = account("cloudformation").list_stack_resources(StackName="kept")["StackResourceSummaries"]
+    name = next(one["PhysicalResourceId"] for one in resources if one["ResourceType"] == "AWS::RDS::DBCluster")
+    without = {key: value for key, value in KEPT["Resources"].items() if key != "Accounts"}
+    account("cloudformation").update_stack(StackName="kept", TemplateBody=json.dumps({"Resources": without}))
+    account.cloud.advance(900)
+    account("ecr").put_image(repositoryName="cover-images", imageManifest="{}", imageTag="v1")
+    return str(name)
 
 
 def _kept_disks(account: Account) -> None:
