@@ -180,7 +180,7 @@ def _spec(job: Job) -> LaunchSpec:
         time_limit_minutes=job.time_limit_minutes,
         environment=job.environment,
         comment=names.token(job.engine_name, "submit", 1),
-        log_path=f"/fsx/cohort/logs/{job.engine_name}.out",
+        log_path="/fsx/cohort/logs/%j.out",  # the shipper names a stream by its file
     )
 
 

@@ -19,12 +19,17 @@ TOKEN_SECONDS = 120
 SKEW = timedelta(seconds=30)  # a controller whose clock is behind refuses a token that starts in its future
 TIMEOUT = urllib3.Timeout(connect=3, read=15)
 UNREACHABLE = range(1000, 2000)  # the REST server speaks, the controller behind it does not
-OVER = (2017, 2021)  # no such job; it has ended: there is nothing left to hold, release or cancel
+# No such job; it has ended (two words for it): there is nothing left to hold, release or cancel.
+OVER = (2017, 2021, 2084)
+IS_HELD = 2042  # said of a job that was to be held
 NO_ACCOUNTING = "NoAccounting"
-NO_REQUEUE = (
-    "Slurm's REST API has no word for requeue. Cancel the job and submit it again: it goes on from its checkpoint under a "
-    "new id. A cluster with the head-node agent can requeue."
+RESTARTS = ("starting", "running")  # what waits begins by itself
+ERRAND_WAITS = timedelta(minutes=2)
+NO_ROOM = (
+    "Slurm's REST API cannot requeue, and for two minutes no core was free to run scontrol on. Cancel the job and submit "
+    "it again: it goes on from its checkpoint under a new id. A cluster with the head-node agent needs no free core."
 )
+NOT_REQUEUED = "Slurm did not requeue the job: scontrol ended as %s with code %s. Jobs that must not restart cannot be."
 
 _pool = urllib3.PoolManager(num_pools=50, maxsize=4, retries=False, timeout=TIMEOUT)
 os.register_at_fork(after_in_child=_pool.clear)  # a child must not share its parent's open connections
@@ -43,6 +48,8 @@ class Slurm:
             return kept
         answer = _ask(endpoint, dialect, "POST", "job/submit", dialect.request(spec))
         errors, job_id = answer.get("errors") or [], answer.get("job_id") or 0
+        if spec.held:
+            errors = [error for error in errors if _number(error) != IS_HELD]
         if job_id and errors:
             # Slurm keeps such a job although it can never start; left there, the next look would take it for ours.
             _ask(endpoint, dialect, "DELETE", f"job/{job_id}")
@@ -70,7 +77,31 @@ class Slurm:
         self._tell(endpoint, "POST", external_id, {"hold": False})
 
     def requeue(self, endpoint: Endpoint, external_id: str) -> None:
-        raise ProviderError("refused", NO_REQUEUE, code="NoRequeue")
+        """No version of the REST API has a word for it, but the job's owner may: so a short job of hers runs it."""
+        dialect = spoken(endpoint)
+        listed = list(self._jobs(endpoint, dialect))
+        wanted = next((job for job in listed if dialect.identity(job) == external_id), None)
+        if wanted is None or dialect.seen(wanted).state not in RESTARTS:
+            return
+        name = f"cohort-requeue-{external_id}-{dialect.seen(wanted).restarts}"
+        errand = next((dialect.seen(job) for job in listed if job.get("name") == name), None)
+        if errand is not None:
+            self._judge(errand)
+            return
+        # `incomplete` keeps Slurm from beginning again what has ended in the meantime.
+        line = f"scontrol requeue incomplete {int(external_id)}"
+        until = datetime.now(UTC) + ERRAND_WAITS
+        answer = _ask(
+            endpoint, dialect, "POST", "job/submit", dialect.errand(name, line, wanted.get("partition", ""), until)
+        )
+        if answer.get("errors") or not answer.get("job_id"):
+            raise ProviderError("refused", _sentence(answer.get("errors") or []) or NO_ROOM, code="NoRequeue")
+
+    def _judge(self, errand: JobSeen) -> None:
+        if errand.engine_state in ("DEADLINE", "CANCELLED"):
+            raise ProviderError("refused", NO_ROOM, code="NoRequeue")
+        if errand.state in ("failed", "timed_out"):
+            raise ProviderError("refused", NOT_REQUEUED % (errand.engine_state, errand.exit_code), code="NoRequeue")
 
     def tail(self, account: Account, endpoint: Endpoint, external_id: str, lines: int = 200) -> str:
         """The last lines of a job's output; empty while the cluster has shipped none."""
@@ -93,9 +124,32 @@ class Slurm:
     def ended(self, endpoint: Endpoint, since: datetime) -> list[Ended]:
         dialect = spoken(endpoint)
         # A day earlier: the filter knows whole days of the cluster's own zone, and looks at when a job began or waited.
-        day = (since - timedelta(days=1)).strftime("%Y-%m-%d")
-        runs = dialect.runs(_accounting(endpoint, dialect, "jobs", start_time=day))
-        return [run for run in runs if run.ended_at is not None and run.ended_at >= since]
+        query = {"start_time": (since - timedelta(days=1)).strftime("%Y-%m-%d")}
+        if dialect.tells_every_run:
+            query |= {"show_duplicates": "true", "skip_steps": "true"}
+        rows = _accounting(endpoint, dialect, "jobs", **query)
+        if not dialect.tells_every_run:
+            rows = self._all_runs(endpoint, dialect, rows, since)
+        return [run for run in dialect.runs(rows) if _since(run, since)]
+
+    def _all_runs(
+        self, endpoint: Endpoint, dialect: Dialect, rows: list[Mapping[str, Any]], since: datetime
+    ) -> list[Mapping[str, Any]]:
+        """An old server lists the last run only, and tells of all of them when it is asked for one job, which is slow."""
+        found = []
+        for row in rows:
+            [run] = dialect.runs([row])
+            # Whoever is begun again has to wait first; so has, rarely, who was to begin later.
+            again = (row["time"].get("eligible") or 0) > (row["time"].get("submission") or 0)
+            if again and _since(run, since):
+                found += [
+                    one
+                    for one in _accounting(endpoint, dialect, f"job/{row['job_id']}")
+                    if one["job_id"] == row["job_id"]
+                ]
+            else:
+                found.append(row)
+        return list({(row["job_id"], row["time"]["start"]): row for row in found}.values())
 
     def _kept(self, endpoint: Endpoint, dialect: Dialect, name: str) -> str:
         """The id of a job of that name that only accounting still knows; empty when none is, or nobody keeps accounts."""
@@ -119,6 +173,10 @@ class Slurm:
         yield from _listed(_ask(endpoint, dialect, "GET", "jobs"), "jobs")
 
 
+def _since(run: Ended, since: datetime) -> bool:
+    return run.ended_at is not None and run.ended_at >= since.replace(microsecond=0)
+
+
 def _listed(answer: Mapping[str, Any], what: str) -> list[Mapping[str, Any]]:
     if answer.get("errors"):
         raise ProviderError("unclear", _sentence(answer["errors"]), code=_code(answer["errors"]))
@@ -128,13 +186,13 @@ def _listed(answer: Mapping[str, Any], what: str) -> list[Mapping[str, Any]]:
 def _accounting(endpoint: Endpoint, dialect: Dialect, what: str, **query: str) -> list[Mapping[str, Any]]:
     """Rows of slurmdbd. Raises `refused`, NoAccounting, where there is none; `unclear` while it is down."""
     try:
-        answer = _ask(endpoint, dialect, "GET", f"{what}?{urlencode(query)}", part="slurmdb")
+        answer = _ask(endpoint, dialect, "GET", f"{what}?{urlencode(query)}" if query else what, part="slurmdb")
     except ProviderError as error:
         if error.code == "404":
             raise ProviderError("refused", "This cluster keeps no accounting database.", code=NO_ACCOUNTING) from error
         raise
     errors = [error for error in answer.get("errors") or [] if "nothing found" not in _sentence([error]).lower()]
-    return _listed({**answer, "errors": errors}, what)
+    return _listed({**answer, "errors": errors}, "jobs")
 
 
 def spoken(endpoint: Endpoint) -> Dialect:

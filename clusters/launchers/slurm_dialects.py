@@ -68,6 +68,7 @@ class Dialect:
     """v0.0.40 and later: lists of words, numbers that may be unset, an environment of lines."""
 
     version: str
+    tells_every_run = True  # accounting's list has a row for each run of a job, if asked
 
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
         job: dict[str, Any] = {**_job(spec), "script": spec.script}
@@ -80,6 +81,12 @@ class Dialect:
         if spec.begin_at is not None:
             job["begin_time"] = _number(int(spec.begin_at.timestamp()))
         job["requeue"] = spec.requeue
+        return {"job": job}
+
+    def errand(self, name: str, line: str, partition: str, until: datetime) -> dict[str, Any]:
+        """One short command on any core that is free before then, for what the REST API has no word for."""
+        job = {**_errand(name, partition), "script": f"#!/bin/bash\n{line}\n", "environment": [f"PATH={SEARCH_PATH}"]}
+        job |= {"nodes": "1-1", "time_limit": _number(1), "deadline": _number(int(until.timestamp()))}
         return {"job": job}
 
     def seen(self, job: Mapping[str, Any], place: int | None = None) -> JobSeen:
@@ -120,11 +127,11 @@ class Dialect:
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> list[Ended]:
         """What accounting keeps, one entry for each run; it keeps no count of them, so they are counted in order."""
-        found, attempts = [], Counter[str]()
+        found, attempts = [], Counter[tuple[str, str]]()
         for row in sorted(rows, key=lambda row: ((row.get("time") or {}).get("start") or 0, row["job_id"])):
-            name = str(row["job_id"])
-            attempts[name] += 1
-            found.append(self._run(row, attempts[name]))
+            key = str(row["job_id"]), row.get("name") or ""  # a controller that forgot its jobs may give an id again
+            attempts[key] += 1
+            found.append(self._run(row, attempts[key]))
         return found
 
     def _run(self, row: Mapping[str, Any], attempt: int) -> Ended:
@@ -150,6 +157,8 @@ class Dialect:
 class OldDialect(Dialect):
     """v0.0.38: plain numbers and words, an environment of pairs, the script beside the job."""
 
+    tells_every_run = False
+
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
         job = {**_job(spec), "nodes": [spec.nodes, spec.nodes], "open_mode": "append"}
         job["exclusive"] = "exclusive"  # the server's own description says "true", which it refuses
@@ -157,14 +166,21 @@ class OldDialect(Dialect):
         if spec.time_limit_minutes is not None:
             job["time_limit"] = spec.time_limit_minutes
         if spec.begin_at is not None:
-            job["begin_time"] = int(spec.begin_at.timestamp())
+            job["begin_time"] = f"uts{int(spec.begin_at.timestamp())}"  # text, and in no zone
         if spec.requeue:
             job["requeue"] = True  # it reads false as true: left out, the cluster's own JobRequeue decides
         return {"job": job, "script": spec.script}
 
+    def errand(self, name: str, line: str, partition: str, until: datetime) -> dict[str, Any]:
+        job = {**_errand(name, partition), "nodes": [1, 1], "time_limit": 1, "environment": {"PATH": SEARCH_PATH}}
+        job["deadline"] = f"uts{int(until.timestamp())}"
+        return {"job": job, "script": f"#!/bin/bash\n{line}\n"}
+
     def ending(self, job: Mapping[str, Any]) -> tuple[int | None, int | None]:
         told = job.get("exit_code") or 0
-        if isinstance(told, Mapping):  # accounting's way
+        if isinstance(told, Mapping):  # accounting's way, which says 0 of every job
+            if "state" in job and "COMPLETED" not in str(job["state"]):
+                return None, _plain((told.get("signal") or {}).get("signal_id")) or None
             return _plain(told.get("return_code")), _plain((told.get("signal") or {}).get("signal_id")) or None
         return told >> 8, (told & 0x7F) or None  # as wait(2) tells it
 
@@ -193,6 +209,11 @@ def _job(spec: LaunchSpec) -> dict[str, Any]:
     if spec.comment:
         job["comment"] = spec.comment
     return job
+
+
+def _errand(name: str, partition: str) -> dict[str, Any]:
+    nowhere = {"standard_output": "/dev/null", "standard_error": "/dev/null"}
+    return {"name": name, "partition": partition, "current_working_directory": "/tmp", "tasks": 1, **nowhere}
 
 
 def _environment(spec: LaunchSpec) -> dict[str, str]:

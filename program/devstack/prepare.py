@@ -210,12 +210,21 @@ def write_locks():
 
 
 # Programs that tests need beside Python -> the package of Debian that brings each.
-PROGRAMS = {"chromium": "chromium", "promtool": "prometheus"}
+PROGRAMS = {
+    "chromium": "chromium", "promtool": "prometheus",
+    "slurmctld": "slurmctld", "slurmd": "slurmd", "slurmrestd": "slurmrestd", "slurmdbd": "slurmdbd",
+    "scontrol": "slurm-client", "munged": "munge", "mariadbd": "mariadb-server-core", "mariadb": "mariadb-client-core",
+}  # fmt: skip
+# Plugins have no program to look for: they come with the program that loads them.
+PLUGINS = {"slurmrestd": "slurm-wlm-jwt-plugin", "slurmdbd": "slurm-wlm-mysql-plugin"}
+SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
 def install_programs():
-    """Some tests need a browser or a Prometheus; on Debian root can have them, elsewhere tests say that they did not run."""
-    missing = [package for program, package in sorted(PROGRAMS.items()) if not shutil.which(program)]
+    """Some tests need a browser, a Prometheus or a Slurm; on Debian root can have them, elsewhere tests say that they did
+    not run."""
+    absent = [program for program in sorted(PROGRAMS) if not shutil.which(program, path=SEARCH)]
+    missing = [PROGRAMS[program] for program in absent] + [PLUGINS[program] for program in absent if program in PLUGINS]
     if not missing or os.geteuid() != 0 or not os.path.exists("/etc/debian_version"):
         return
     say("installing for the tests, once: " + ", ".join(missing))

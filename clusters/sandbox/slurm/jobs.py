@@ -1,7 +1,8 @@
 """The jobs of each Slurm cluster, and the scheduler that lets them start, end, fail and begin again in their own time."""
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clusters.sandbox import facts
@@ -48,6 +49,13 @@ class Job:
     output: str
     folder: str
     eligible: float
+    array: str = ""  # "0-3%2" as it was asked for
+    array_id: int = 0
+    task: int | None = None
+    after: tuple[tuple[str, int], ...] = ()
+    deadline: float = NEVER
+    shares: bool = False  # it needs no node for itself
+    held: bool = False
     state: str = "PENDING"
     reason: str = "None"
     exit_code: int = 0
@@ -124,7 +132,7 @@ def _next_moment(cluster: Cluster, queue: Queue, now: float) -> float | None:
     if not live:
         return None
     moments = [job.ends for job in live if job.state == "RUNNING"]
-    moments += [job.eligible for job in live if job.state == "PENDING"]
+    moments += [at for job in live if job.state == "PENDING" for at in (job.eligible, job.deadline)]
     moments += [time for node in cluster.nodes for time in (node.ready, node.failed, node.gone)]
     moments += [end for node in cluster.nodes for _, end in node.away]
     due = [time for time in moments if queue.settled < time <= now]
@@ -171,28 +179,65 @@ def _end(job: Job, at: float, state: str, reason: str, exit_code: int, signal: i
 
 def _start_what_fits(cluster: Cluster, queue: Queue, at: float) -> None:
     """First come, first served, in each partition."""
-    busy = {host for job in queue.jobs.values() if job.state == "RUNNING" for host in job.hosts}
     waiting: set[str] = set()
     for job in sorted(queue.jobs.values(), key=lambda job: job.id):
-        if job.state != "PENDING" or job.reason == "JobHeldUser":
+        if job.state != "PENDING":
             continue
-        if job.eligible > at:
-            job.reason = "BeginTime"
+        if at >= job.deadline:
+            _end(job, at, "DEADLINE", "DeadLine", 0, 0)
             continue
-        free = [
-            node
-            for node in nodes_of(cluster, job.partition, at)
-            if node.status(at) == "Running" and node.id not in busy
-        ]
-        if job.partition in waiting:
+        why = _waits(queue, job, at)
+        if why:
+            job.reason = why
+            continue
+        chosen = _room(cluster, queue, job, at)
+        if job.partition in waiting and not job.shares:
             job.reason = "Priority"
-        elif len(free) < job.nodes:
+        elif chosen is None:
             job.reason = "Resources"
             waiting.add(job.partition)
         else:
-            chosen = free[: job.nodes]
-            busy.update(node.id for node in chosen)
             _start(cluster, job, chosen, at)
+            for wanted in job.attempts[-1].plan.requeues:
+                _requeue(queue, wanted, job.user, at)
+
+
+def _waits(queue: Queue, job: Job, at: float) -> str:
+    """Why it may not start whatever room there is; empty when it may."""
+    if job.held:
+        return "JobHeldUser"
+    if job.eligible > at:
+        return "BeginTime"
+    for how, number in job.after:
+        state = queue.jobs[number].state if number in queue.jobs else "COMPLETED"
+        if state in LIVE:
+            return "Dependency"
+        if (how == "afterok" and state != "COMPLETED") or (how == "afternotok" and state == "COMPLETED"):
+            return "DependencyNeverSatisfied"
+    most = re.search(r"%(\d+)$", job.array)
+    if most:
+        running = [one for one in queue.jobs.values() if one.array_id == job.array_id and one.state == "RUNNING"]
+        if len(running) >= int(most[1]):
+            return "JobArrayTaskLimit"
+    return ""
+
+
+def _room(cluster: Cluster, queue: Queue, job: Job, at: float) -> list[Node] | None:
+    """Nodes for it: jobs take them whole, but for those that share."""
+    there = [node for node in nodes_of(cluster, job.partition, at) if node.status(at) == "Running"]
+    busy = {host for one in queue.jobs.values() if one.state == "RUNNING" for host in one.hosts}
+    free = [node for node in there if node.id not in busy]
+    return free[: job.nodes] if len(free) >= job.nodes else None
+
+
+def _requeue(queue: Queue, number: int, user: str, at: float) -> None:
+    """As `scontrol requeue incomplete` of that user: what has ended, or is another's, is left alone."""
+    job = queue.jobs.get(number)
+    if job is None or job.user != user or job.state != "RUNNING":
+        return
+    job.attempts[-1].ended = at
+    job.state, job.reason, job.ends = "PENDING", "BeginTime", NEVER
+    job.restarts, job.eligible = job.restarts + 1, at + REQUEUE_WAIT
 
 
 def _start(cluster: Cluster, job: Job, nodes: list[Node], at: float) -> None:
@@ -222,10 +267,13 @@ def nodes_of(cluster: Cluster, partition: str, at: float) -> list[Node]:
     return [node for node in cluster.present(at) if node.group in groups]
 
 
-def submit(cloud: Cloud, cluster: Cluster, queue: Queue, job: Job) -> None:
+def submit(cloud: Cloud, cluster: Cluster, queue: Queue, job: Job, tasks: list[int]) -> None:
+    """One job, or one for each task of an array: the first bears the array's id."""
     cloud.store.change(shelf_of(cluster.account, cluster.region))
-    queue.jobs[job.id] = job
-    queue.next_id = job.id + 1
+    for task in tasks or [None]:
+        one = replace(job, id=queue.next_id, array_id=job.id if tasks else 0, task=task, attempts=[])
+        queue.jobs[one.id] = one
+        queue.next_id += 1
     _start_what_fits(cluster, queue, cloud.now())
 
 
@@ -236,6 +284,16 @@ def cancel(cloud: Cloud, cluster: Cluster, queue: Queue, job: Job) -> None:
         running = job.state == "RUNNING"
         _end(job, cloud.now(), "CANCELLED", "None", 0, 15 if running else 0)
         _start_what_fits(cluster, queue, cloud.now())
+
+
+def hold(cloud: Cloud, cluster: Cluster, job: Job, wanted: bool) -> None:
+    """Held or released. What runs goes on, and would be held when it has to begin again."""
+    cloud.store.change(shelf_of(cluster.account, cluster.region))
+    job.held = wanted
+    if job.state == "PENDING":
+        job.reason = "JobHeldUser" if wanted else "None"
+    queue = queue_of(cloud, cluster)
+    _start_what_fits(cluster, queue, cloud.now())
 
 
 def streams(cloud: Cloud, cluster: Cluster) -> dict[str, Callable[[], list[tuple[int, str]]]]:

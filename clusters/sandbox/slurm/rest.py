@@ -22,6 +22,8 @@ from clusters.sandbox.wire import Answer
 PATH = re.compile(r"/slurm/(?P<account>\d{12})/(?P<region>[a-z0-9-]+)/(?P<cluster>[^/]+)(?P<rest>/.*)?")
 VERSION = "v0.0.40"
 NO_JOB, NO_PARTITION, NODES_NOT_AVAILABLE, NO_ENVIRONMENT, NO_SCRIPT, NO_FOLDER = 2017, 2000, 2014, 2127, 2030, 2012
+OVER, HELD, NO_TIME, BAD_ARRAY, BAD_DEPENDENCY, ANOTHERS = 2021, 2042, 2054, 2081, 2038, 2002
+LONGEST_ARRAY = 1001  # MaxArraySize as it comes
 WORDS = {
     NO_JOB: "Invalid job id specified",
     NO_PARTITION: "Invalid partition name specified",
@@ -29,6 +31,12 @@ WORDS = {
     NO_ENVIRONMENT: "Batch job environment empty",
     NO_SCRIPT: "Batch job script empty or missing",
     NO_FOLDER: "Job working directory is missing",
+    OVER: "Job/step already completing or completed",
+    HELD: "Job is in held state, pending scheduler release",
+    NO_TIME: "Unable to parse time",
+    BAD_ARRAY: "Invalid job array specification",
+    BAD_DEPENDENCY: "Job dependency problem",
+    ANOTHERS: "Access/permission denied",
 }
 
 
@@ -129,8 +137,11 @@ def _routed(cloud: Cloud, call: Call, cluster: Cluster, rest: str, query: str, h
             signal = dict(parse_qsl(query)).get("signal", "")
             wanted = _job(queue, int(job[1]))
             if signal not in ("SIGUSR1", "SIGUSR2", "SIGCONT", "SIGSTOP"):
-                jobs.cancel(cloud, cluster, queue, wanted)
+                for one in _tasks(queue, wanted):
+                    jobs.cancel(cloud, cluster, queue, one)
             return _json({}, cluster.name)
+        if job and method == "POST":
+            return _update(cloud, cluster, _tasks(queue, _job(queue, int(job[1]))), _body(body))
         if method == "GET" and (what == "nodes" or node):
             found = shapes.nodes(cloud, cluster, queue, node[1] if node else "")
             return _json({"nodes": found, "last_update": shapes.number(int(cloud.clock.callers_now()))}, cluster.name)
@@ -161,6 +172,21 @@ def _job(queue: Queue, number: int) -> Job:
     return queue.jobs[number]
 
 
+def _tasks(queue: Queue, job: Job) -> list[Job]:
+    """The jobs that an id speaks of: an array's own id speaks of all its tasks."""
+    return [one for one in queue.jobs.values() if one.array_id == job.id] or [job]
+
+
+def _update(cloud: Cloud, cluster: Cluster, found: list[Job], wish: dict[str, Any]) -> Answer:
+    """Of all that Slurm lets one change, holding and releasing."""
+    if not any(one.state in jobs.LIVE for one in found):
+        raise Refused(OVER)
+    for one in found:
+        if isinstance(wish.get("hold"), bool) and one.state in jobs.LIVE:
+            jobs.hold(cloud, cluster, one, wish["hold"])
+    return _json({"results": []}, cluster.name)
+
+
 def _jobs(cloud: Cloud, cluster: Cluster, found: list[Job]) -> dict[str, Any]:
     now = shapes.number(int(cloud.clock.callers_now()))
     return {"jobs": [shapes.job(cloud, cluster, one) for one in found], "last_backfill": now, "last_update": now}
@@ -170,19 +196,55 @@ def _submit(
     cloud: Cloud, call: Call, cluster: Cluster, queue: Queue, wish: dict[str, Any], headers: dict[str, str]
 ) -> Answer:
     given = {name.lower(): value for name, value in headers.items()}
-    job = _read_job(cluster, queue, wish, given.get("x-slurm-user-name", life.SLURM_USER), call.now)
+    job = _read_job(cloud, cluster, queue, wish, given.get("x-slurm-user-name", life.SLURM_USER), call.now)
     names = {"name": job.name, "ClusterName": cluster.name}
     fault = cloud.faults.take(("job_fails",), call.account, "slurm", call.operation, names)
     if fault:
         job.doomed = {"state": fault.state, "exit_code": fault.exit_code, "message": fault.message}
-    jobs.submit(cloud, cluster, queue, job)
+    jobs.submit(cloud, cluster, queue, job, _array(job.array))
     call.effective = True
     call.parameters |= {"name": job.name, "job_id": str(job.id)}
     said = {"job_id": job.id, "step_id": "batch", "error_code": 0, "error": "", "job_submit_user_msg": ""}
-    return _json({"result": said, "job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""}, cluster.name)
+    told: dict[str, Any] = {"result": said, "job_id": job.id, "step_id": "batch", "job_submit_user_msg": ""}
+    return _json(told | ({"errors": [_error(HELD, WORDS[HELD])]} if job.held else {}), cluster.name)
 
 
-def _read_job(cluster: Cluster, queue: Queue, wish: dict[str, Any], user: str, now: float) -> Job:
+def _array(text: str) -> list[int]:
+    """`0-3,7%2` -> 0, 1, 2, 3, 7."""
+    if not text:
+        return []
+    found = re.fullmatch(r"([0-9,\-]+)(?:%[1-9]\d*)?", text)
+    tasks: list[int] = []
+    for piece in (found[1] if found else "").split(","):
+        ends = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", piece)
+        last = int(ends[2] or ends[1]) if ends else -1
+        if ends is None or not int(ends[1]) <= last < LONGEST_ARRAY:
+            raise Refused(BAD_ARRAY)
+        tasks += range(int(ends[1]), last + 1)
+    return tasks
+
+
+def _after(queue: Queue, text: str) -> tuple[tuple[str, int], ...]:
+    found = []
+    for piece in filter(None, text.split(",")):
+        one = re.fullmatch(r"(afterok|afterany|afternotok):(\d+)", piece)
+        if one is None:
+            raise Refused(BAD_DEPENDENCY)
+        found.append((one[1], int(one[2])))
+    return tuple(found)
+
+
+def _moment(cloud: Cloud, asked: Any, otherwise: float) -> float:
+    """Seconds since 1970 by the callers' clock -> the cloud's own time, which may run faster."""
+    if asked is None:
+        return otherwise
+    seconds = shapes.plain(asked)
+    if seconds is None:
+        raise Refused(NO_TIME)
+    return cloud.now() + (seconds - cloud.clock.callers_now()) * cloud.clock.speed
+
+
+def _read_job(cloud: Cloud, cluster: Cluster, queue: Queue, wish: dict[str, Any], user: str, now: float) -> Job:
     """Options count in `job` only: lines with #SBATCH are sbatch's own, which a REST server does not read."""
     named = wish.get("job")
     asked: dict[str, Any] = named if isinstance(named, dict) else {}
@@ -214,7 +276,11 @@ def _read_job(cluster: Cluster, queue: Queue, wish: dict[str, Any], user: str, n
         submitted=now,
         output=str(asked.get("standard_output") or ""),
         folder=str(asked["current_working_directory"]),
-        eligible=now,
+        eligible=_moment(cloud, asked.get("begin_time"), now),
+        array=str(asked.get("array") or ""),
+        after=_after(queue, str(asked.get("dependency") or "")),
+        deadline=_moment(cloud, asked.get("deadline"), NEVER),
+        held=asked.get("hold") is True,
     )
 
 

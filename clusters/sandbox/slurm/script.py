@@ -1,6 +1,6 @@
 """What a job script would do: read line by line for a small part of the shell, without running anything.
 
-Known: `echo`, `sleep`, `exit`, `kill -9 $$`, assignments and `export`, and commands that start training, which stand for
+Known: `echo`, `sleep`, `exit`, `kill -9 $$`, `scontrol requeue incomplete ID`, assignments and `export`, and commands that start training, which stand for
 a run of steps whose lines look like Megatron-LM's. Other lines are passed over, and the log says so.
 """
 
@@ -21,6 +21,7 @@ SILENT = re.compile(
 STEPS = re.compile(r"--(?:train-iters|max-steps|max_steps|steps)[= ](\d+)")
 ASSIGNED = re.compile(r"^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$([A-Za-z_][A-Za-z0-9_]*)|\$(\$)")
+REQUEUE = re.compile(r"scontrol requeue incomplete (\d+)")
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -72,6 +73,7 @@ class Plan:
     seconds: float = 0.0
     exit_code: int = 0
     signal: int = 0
+    requeues: list[int] = field(default_factory=list)  # jobs that it asks the controller to begin again
 
     def lines(self, until: float) -> list[tuple[float, str]]:
         """What has been said until then, in order; what is said at the moment a training ends comes after it."""
@@ -107,6 +109,8 @@ def _one(line: str, variables: dict[str, str], result: Plan, limit: float, accel
         variables[assigned[1]] = _expanded(assigned[2], variables)
     elif word == "echo":
         result.said.append((result.seconds, _expanded(rest, variables)))
+    elif requeued := REQUEUE.fullmatch(line):
+        result.requeues.append(int(requeued[1]))
     elif word == "sleep":
         result.seconds += _seconds(_expanded(rest, variables))
     elif word == "exit":
