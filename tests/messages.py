@@ -13,7 +13,7 @@ import polib
 from django.conf import settings
 from django.utils.translation import templatize
 
-from clusters import architectures
+from clusters import architectures, job_templates
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("tenants", "clusters", "support", "program")
@@ -27,7 +27,7 @@ Message = tuple[str, str]  # one and many; many is empty where there is no plura
 def messages() -> dict[Message, set[str]]:
     """Each message with the files it comes from."""
     found: dict[Message, set[str]] = {}
-    for file, message in [*_of_python(), *_of_templates(), *_of_architectures()]:
+    for file, message in [*_of_python(), *_of_templates(), *_of_architectures(), *_of_job_templates()]:
         found.setdefault(message, set()).add(str(file.relative_to(ROOT)))
     return found
 
@@ -76,6 +76,12 @@ def _of_architectures() -> Iterator[tuple[Path, Message]]:
         for version in architectures.versions(slug):
             found = architectures.architecture(slug, version)
             yield from ((found.folder / "architecture.toml", (text, "")) for text in found.sentences())
+
+
+def _of_job_templates() -> Iterator[tuple[Path, Message]]:
+    for template in job_templates.templates():
+        file = job_templates.FOLDER / template.slug / "template.toml"
+        yield from ((file, (text, "")) for text in template.sentences())
 
 
 def catalogue(language: str) -> Path:

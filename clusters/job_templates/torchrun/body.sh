@@ -1,0 +1,2 @@
+export CHECKPOINTS
+@start@ torchrun "${TORCHRUN[@]}" "$PROGRAM" "${ARGUMENTS[@]}"
