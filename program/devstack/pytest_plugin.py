@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -81,6 +82,14 @@ def _apart(worker: str) -> None:
     os.environ["BROKER_URL"] = f"{broker}?virtual_host={1 + int(worker.removeprefix('gw'))}"
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected lives as long as the run: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+# At its usual thresholds the collector takes a quarter of the time in which seven thousand tests are collected.
+gc.set_threshold(100_000, 50, 100)
 # The workers of xdist inherit the environment, and with it the servers of the process that started them.
 if "COHORT_TEST_FOLDER" not in os.environ:
     _start()
