@@ -11,14 +11,15 @@ from clusters.preflight_account import Account
 
 LUSTRE_SYSTEMS = ("fsx", "Lustre Persistent_2 file systems")
 OPENZFS_SYSTEMS = ("fsx", "OpenZFS file systems")
-LUSTRE_TYPE, OPENZFS_TYPE = "PERSISTENT_2", "SINGLE_AZ_1"  # as our base templates ask for them
+LUSTRE_TYPE, OPENZFS_TYPE = "PERSISTENT_2", "SINGLE_AZ_1"  # as our base templates ask for them where nobody chose
 GONE = frozenset({"DELETING", "FAILED"})
 
 
 def findings(wish: Configuration, account: Account, told: Told) -> Iterator[Finding]:
     yield _zone(wish, told, "LUSTRE", LUSTRE_TYPE, "lustre_zone", "storage.lustre.capacity_gib")
     if wish.storage.openzfs:
-        yield _zone(wish, told, "OPENZFS", OPENZFS_TYPE, "openzfs_zone", "storage.openzfs.capacity_gib")
+        chosen = wish.storage.openzfs.deployment or OPENZFS_TYPE
+        yield _zone(wish, told, "OPENZFS", chosen, "openzfs_zone", "storage.openzfs.capacity_gib")
     if account.makes_base:
         yield _count(wish, account, told, "LUSTRE", LUSTRE_TYPE, LUSTRE_SYSTEMS, "lustre_systems")
         if wish.storage.openzfs:

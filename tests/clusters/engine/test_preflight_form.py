@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from clusters import facts
 from clusters.engine import asking
 from clusters.findings import NOT_KNOWN
 from clusters.models import AccountFact, CloudAccount, ServiceQuota
@@ -82,6 +83,7 @@ FACTS: list[tuple[dict[str, Any], dict[str, str], str, str]] = [
     ({}, HELD, "reservation_missing", "is not known in this account"),
     (quota("ec2", RUNNING_P, 191), ON_EC2, "vcpu_quota_exceeded", "You asked for 384 vCPU; 191 are left"),
 ]  # fmt: skip
+OTHER = {"openzfs_gib": "256", "openzfs_deployment": "MULTI_AZ_1", "openzfs_mbs": "160"}
 TYPED = {"there": {"bucket": "not-there-290", "bucket_exists": "on"}}
 
 
@@ -133,14 +135,32 @@ def check(bench: Bench) -> Check:
 def test_each_fact_of_the_account_fails_its_own_line_and_no_other(bench: Bench, check: Check) -> None:
     """One account and one sandbox for the whole table: what costs time is everything around it."""
     assert check()[0] == []
-    for facts, typed, code, says in FACTS:
+    for told, typed, code, says in FACTS:
         more = TYPED.get(typed.get("storage", ""), typed)
-        bench.cloud.change(NUMBER, **facts)
+        bench.cloud.change(NUMBER, **told)
         failing, page = check(**more)
         assert (failing, says in page) == ([code] if code else [], True), (code, failing)
         assert ("One thing does not fit" in page) == bool(code)
         bench.cloud.change(NUMBER)
     assert check()[0] == []
+
+
+def test_a_zone_without_the_file_system_fails_its_own_line_and_no_other(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has reported one of a programme Region yet, so the table is given a row of each kind."""
+    known = facts._storage_offers()
+    for row, typed, code, says in (
+        (("LUSTRE", "PERSISTENT_2"), {}, "lustre_zone_missing", "PERSISTENT_2"),
+        (("OPENZFS", "SINGLE_AZ_1"), {"openzfs_gib": "256"}, "openzfs_zone_missing", "SINGLE_AZ_1"),
+        (("OPENZFS", "MULTI_AZ_1"), OTHER, "openzfs_zone_missing", "MULTI_AZ_1"),
+    ):
+        more = {(REGION, "apne1-az4", *row): facts.StorageOffer("no", "a report")}
+        monkeypatch.setattr(facts, "_storage_offers", lambda more=more: {**known, **more})
+        failing, page = check(read=False, **typed)
+        assert failing == [code] and says in page and "a report" in page
+    monkeypatch.setattr(facts, "_storage_offers", lambda: known)
+    assert check(read=False, **OTHER)[0] == []
 
 
 def deny(bench: Bench, *actions: str) -> None:
