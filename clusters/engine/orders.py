@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from clusters import states
+from clusters import allowed, states
 from clusters.engine.facts import ENGINE, Known
 from clusters.engine.seats import STATES
 from clusters.models import Cluster, NodeOrder, Operation
@@ -38,7 +38,7 @@ def progress(known: Known, seen: Mapping[str, Seen]) -> Progress:
     if operation is None or operation.kind not in ORDERS:
         return Progress()
     if operation.sent_at is None:
-        return Progress("The order waits to be sent.", unsent=True)
+        return _before(operation, seen.get("cluster"))
     told = seen.get("cluster")
     for order in known.orders:
         order.operation = operation
@@ -51,6 +51,22 @@ def progress(known: Known, seen: Mapping[str, Seen]) -> Progress:
     open_ = [result for result in after if result in OPEN]
     done = len(after) - len(open_)
     return Progress(f"{done} of {len(after)} nodes are through." if open_ else "", done=done, of=len(after))
+
+
+def _before(operation: Operation, told: Seen | None) -> Progress:
+    """A cluster may be in service while one of its groups is in motion, and HyperPod takes no software update for that."""
+    groups = told.body.get("groups", {}) if told and operation.kind == "software" else {}
+    for name in (operation.body or {}).get("groups", []):
+        word = (groups.get(name) or {}).get("status", "")
+        status = allowed.HYPERPOD_GROUP.get(word)
+        if status is None or "software" in status.may:
+            continue
+        if status.meaning == "working":
+            return Progress(f"The instance group {name} is {word}; its software is updated when that is over.")
+        return Progress(
+            failed=f"The instance group {name} is {word}, and takes no software update. Mend the group first."
+        )
+    return Progress("The order waits to be sent.", unsent=True)
 
 
 def _software(known: Known, operation: Operation, told: Seen | None) -> Progress:

@@ -17,36 +17,38 @@ LIMITS = ("max_value", "min_value", "max_length", "min_length", "max_digits", "d
 
 
 class StrictJSON(JSONParser):
-    """One JSON object: no key twice, no NaN, no NUL, no half of a surrogate pair, not deeper than 32."""
+    """The body of a request as one JSON object, read strictly; an empty body is an empty one."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
-        text = stream.read()
-        if not text.strip():
-            return {}
-        try:
-            found = json.loads(text.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_constant)
-        except UnicodeDecodeError as error:
-            raise Refused(
-                "malformed", _("The body is not UTF-8 (byte %(at)s).") % {"at": error.start}, status=400
-            ) from None
-        except json.JSONDecodeError as error:
-            raise Refused(
-                "malformed",
-                _("The body is not JSON: %(what)s at line %(line)s, column %(column)s.")
-                % {"what": error.msg, "line": error.lineno, "column": error.colno},
-                status=400,
-                line=error.lineno,
-                column=error.colno,
-            ) from None
-        except (RecursionError, ValueError):
-            raise Refused(
-                "malformed", _("The body holds a number or a nesting that cannot be read."), status=400
-            ) from None
-        if not isinstance(found, dict):
-            raise Refused("malformed", _('The body must be one JSON object, like {"name": …}.'), status=400)
-        for path, problem in _unfit(found, "", 1):
-            raise refusal(path, problem, None, "unfit")
-        return found
+        return json_object(stream.read())
+
+
+def json_object(text: bytes) -> dict[str, Any]:
+    """One JSON object: no key twice, no NaN, no NUL, no half of a surrogate pair, not deeper than 32. Raises Refused."""
+    if not text.strip():
+        return {}
+    try:
+        found = json.loads(text.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise Refused(
+            "malformed", _("The body is not UTF-8 (byte %(at)s).") % {"at": error.start}, status=400
+        ) from None
+    except json.JSONDecodeError as error:
+        raise Refused(
+            "malformed",
+            _("The body is not JSON: %(what)s at line %(line)s, column %(column)s.")
+            % {"what": error.msg, "line": error.lineno, "column": error.colno},
+            status=400,
+            line=error.lineno,
+            column=error.colno,
+        ) from None
+    except (RecursionError, ValueError):
+        raise Refused("malformed", _("The body holds a number or a nesting that cannot be read."), status=400) from None
+    if not isinstance(found, dict):
+        raise Refused("malformed", _('The body must be one JSON object, like {"name": …}.'), status=400)
+    for path, problem in _unfit(found, "", 1):
+        raise refusal(path, problem, None, "unfit")
+    return found
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

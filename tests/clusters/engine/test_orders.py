@@ -1,10 +1,15 @@
 """Orders to nodes and software updates, stepped by hand against the sandbox."""
 
+from types import SimpleNamespace
+
 import pytest
+from django.utils import timezone
 
 from clusters import actions
 from clusters.actions import changes, node_orders
+from clusters.engine import orders
 from clusters.models import NodeInstance, NodeOrder, Operation, Proof, Revision
+from clusters.providers import Seen
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -150,6 +155,27 @@ def test_software_is_updated_batch_by_batch_and_proven_anew(bench, ready):
     assert all(node.software_at for node in bench.nodes() if node.group == "workers")
     proofs = {proof.kind: proof.passed for proof in bench.rows(Proof, generation=2)}
     assert proofs == {"nodes_running": True, "file_system": True, "smoke_job": True}
+
+
+@pytest.mark.parametrize(
+    ("word", "sends", "says"),
+    [
+        ("InService", True, ""),
+        ("Degraded", True, ""),
+        ("Updating", False, "The instance group workers is Updating; its software is updated when that is over."),
+        ("Failed", False, "The instance group workers is Failed, and takes no software update."),
+        ("SomethingNew", True, ""),
+    ],
+)
+def test_software_waits_for_its_groups_too(word, sends, says):
+    """The cluster is in service in each of them."""
+    known = SimpleNamespace(
+        operation=Operation(kind="software", body={"groups": ["head", "workers"]}), orders=[], now=timezone.now()
+    )
+    groups = {"head": {"status": "InService"}, "workers": {"status": word}, "others": {"status": "Failed"}}
+    told = orders.progress(known, {"cluster": Seen("ready", body={"groups": groups})})
+    assert (told.unsent, says in (told.failed or told.sentence)) == (sends, True)
+    assert bool(told.failed) == (word == "Failed")
 
 
 def test_a_second_thing_waits_for_the_first_and_says_who_is_at_it(bench, ready):
