@@ -19,6 +19,7 @@ from clusters.models import (
     Orphan,
     Preflight,
     Proof,
+    Quarantine,
     QuotaGrant,
     QuotaRequest,
     Reservation,
@@ -231,3 +232,9 @@ def logs(cluster: Cluster) -> list[Attachment]:
     parts = ExternalObject.objects.filter(cluster=cluster).values("pk")
     rows = Attachment.objects.filter(subject=ExternalObject.SUBJECT, subject_id__in=parts)
     return list(rows.order_by("-created_at", "-id")[:NEWEST_LOGS])
+
+
+def quarantined(row: Cluster) -> list[Quarantine]:
+    """The nodes of a cluster that jobs are kept away from, the newest first."""
+    rows = Quarantine.objects.filter(cluster=row, lifted_at=None).select_related("node")
+    return list(rows.order_by("-began_at"))

@@ -85,6 +85,8 @@ OPEN = frozenset({"waiting", "running"})
 
 ALERT: Moves = {"firing": {"resolved"}, "resolved": set()}
 
+USAGE_DISPUTE: Moves = {"open": {"settled"}, "settled": set()}
+
 QUOTA_REQUEST: Moves = {
     "pending": {"case_opened", "approved", "denied"},
     "case_opened": {"approved", "denied"},
@@ -268,3 +270,33 @@ kind("quota_request.denied", _("The provider denied {number}: {reason}"), icon="
 
 HEALTH_REPORTED = kind("health.reported", _("{actor} reported {reason} on {node}: {detail}"), icon="alert-triangle")
 HEALTH_SCHEDULED = kind("health.scheduled", _("{actor} announced {reason} for {starts}: {detail}"), icon="calendar")
+
+# Kept with both numbers: what was shown when it was disputed, and what holds.
+USAGE_DISPUTED = kind(
+    "usage_dispute.opened",
+    _("{actor} says that {month} of {cluster_name} is counted wrong, {used} h used of {reserved} h reserved: {why}"),
+    icon="flag",
+    severity="high",
+    reacts=["triage"],
+)
+kind(
+    "usage_dispute.settled",
+    _("{actor} settled {month} of {cluster_name}: {before} h were disputed, {after} h hold. {why}"),
+    icon="circle-check",
+)
+USAGE_CORRECTED = kind(
+    "cluster.usage_corrected",
+    _("{day} of {name} was closed and is counted anew: {fields}"),
+    icon="gauge",
+)
+LENT = kind("lending.began", _("{actor} lent {nodes} nodes of {cluster_name} to {borrower}: {why}"), icon="link")
+TAKEN_BACK = kind(
+    "lending.ended", _("{actor} took back {nodes} nodes of {cluster_name} from {borrower}: {why}"), icon="link"
+)
+QUARANTINED = kind(
+    "quarantine.held",
+    _("{actor} put {node} in quarantine, no new job goes there: {what}"),
+    icon="alert-triangle",
+    severity="normal",
+)
+LET_BACK = kind("quarantine.lifted", _("{actor} took {node} out of quarantine: {what}"), icon="circle-check")

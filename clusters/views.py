@@ -119,6 +119,9 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One cluster: how far it is, its nodes, what happened, what it is made of."""
     row = queries.cluster(pk)
     nodes = list(queries.nodes(row).values(*NODE_FIELDS))
+    quarantined = queries.quarantined(row)
+    away = {one.node_id for one in quarantined}
+    nodes = [node | {"held": node["id"] in away} for node in nodes]
     jobs = list(queries.jobs(proofs_too=True).filter(cluster_id=row.pk).order_by("-created_at", "-id")[:NEWEST_JOBS])
     # A stack tells of thirty resources, and each is a line of the history; here they would hide what matters.
     happened = history(cluster=row.pk).order_by("-occurred_at", "-id")
@@ -136,6 +139,7 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
         [entry.pk for entry in (*entries, *resources)],
         _states(nodes),
         _states(jobs),
+        [one.pk for one in quarantined],
     )
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
@@ -143,6 +147,7 @@ def cluster(request: HttpRequest, pk: UUID) -> HttpResponse:
     context = _shown(request, row, nodes, jobs, held) | {
         "entries": told[: len(entries)],
         "resources": told[len(entries) :],
+        "quarantined": quarantined,
     }
     moving = any(node["state"] in ("pending", "checking", "replacing") for node in nodes)
     asked = row.wanted and bool(row.fleet) and row.fleet_settled < row.generation

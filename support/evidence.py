@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from clusters.models import Alert, Cluster, ExternalObject, Job, Node, Revision
+from clusters.models import Alert, Cluster, ExternalObject, Job, Node, Revision, UsageDispute
 from support.rules import failure_of, key_of
 from tenants.history.models import Entry
 
@@ -99,6 +99,19 @@ def of_alert(entry: Entry) -> Found | None:
             },
             "cluster": _cluster(alert.cluster),
         },
+    )
+
+
+def of_dispute(entry: Entry) -> Found | None:
+    """Hours that a participant says are counted wrong, with the numbers as they were shown."""
+    dispute = UsageDispute.objects.select_related("cluster").filter(pk=entry.subject_id).first()
+    if dispute is None:
+        return None
+    facts = {name: str(value) for name, value in entry.facts.items()}
+    return Found(
+        cluster=dispute.cluster,
+        facts=facts,
+        evidence={"entry": entry.pk, "cluster": _cluster(dispute.cluster), "usage": facts},
     )
 
 

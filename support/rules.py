@@ -48,6 +48,9 @@ RULES: Mapping[str, Rule] = {
         "provisioning",
         "{account}/{region}/orphan/{name}",
     ),
+    "usage_dispute.opened": Rule(
+        _("{month} of {cluster_name} is said to be counted wrong"), "normal", "usage", "{cluster}/usage/{month}"
+    ),
     "part.foreign": Rule(_("{part} exists but is not ours"), "high", "provisioning", "{cluster}/foreign/{part}"),
 }
 

@@ -8,7 +8,7 @@ from clusters.models import Alert
 from support import states
 from support.actions import open_case
 from support.endings import resolve_case
-from support.evidence import Found, of_alert, of_cluster, of_facts, of_job
+from support.evidence import Found, of_alert, of_cluster, of_dispute, of_facts, of_job
 from support.models import Case
 from support.rules import RULES, Rule
 from support.writing import write
@@ -27,6 +27,7 @@ LOOKS: Mapping[str, Callable[[Entry], Found | None]] = {
     "cluster": of_cluster,
     "part": of_cluster,
     "alert": of_alert,
+    "usage_dispute": of_dispute,
     "participation": of_facts,
     "account": of_facts,
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.apps import apps
 from django.db import connection
@@ -246,6 +247,11 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     }
     c.Alert.objects.create(**mine, **firing, severity="urgent", summary="GPU 3 reported Xid 79")
     c.AlertIntake.objects.create(**mine, token=f"token-of-{tenant.slug}", made_by="engine", made_at=now)
+    _usage(made, mine)
+    made.by_noun["quarantines"] = c.Quarantine.objects.create(
+        **mine, node=made["nodes"], instance_id="i-00000000000000001", began_at=now, reason="seen by a person",
+        held_by="engine", lifted_because="", evidence=[{"at": now.isoformat(), "what": "alert", "told": "GpuNotWell"}],
+    )  # fmt: skip
     c.ContainerImage.objects.create(
         **mine, revision=1, name="train", registry="111122223333.dkr.ecr.us-east-1.amazonaws.com", repository="train",
         digest="sha256:" + "ab" * 32,
@@ -259,6 +265,25 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     c.NodeInstance.objects.create(
         tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because=""
     )
+
+
+def _usage(made: Examples, mine: dict[str, Any]) -> None:
+    now = timezone.now()
+    today = now.astimezone(ZoneInfo("Asia/Tokyo")).date()
+    c.UsageDay.objects.create(
+        **mine, day=today, zone="Asia/Tokyo", reserved=7200, training=3600, idle=3600, used=3600, runs=1,
+        source="watched", computed_at=now,
+    )  # fmt: skip
+    made.by_noun["usage-disputes"] = c.UsageDispute.objects.create(
+        **mine, month=today.replace(day=1), reason="Too many", reserved_then=7200, used_then=3600,
+        disputed_by="engine", disputed_at=now, answer="",
+    )  # fmt: skip
+    c.AccountingRead.objects.create(**mine, kept="no", told="No slurmdbd", asked_at=now)
+    c.JobRun.objects.create(
+        **mine, external_id="17", attempt=1, name="pretrain", source="watched", started_at=now - timedelta(hours=1),
+        counted_until=now, nodes=1, accelerators=8, node_names=["ip-10-0-0-1"], told_at=now,
+    )  # fmt: skip
+    c.Lending.objects.create(**mine, nodes=1, borrower="Serving", reason="Nights", begins_at=now, lent_by="engine")
 
 
 def cluster(tenant: Tenant, participation: Participation, account: c.CloudAccount, name: str, **more: Any) -> c.Cluster:

@@ -27,6 +27,7 @@ API = [route for route in routes() if route.is_api and route.name not in SHOWS_T
 WRITTEN = ("notes", "entries", "jobs", "parts", "leftovers", "decisions", "action-items", "addenda")
 # Figures are counted from many rows and are nobody's row themselves.
 FIGURES = {
+    "usage",
     "cluster-plan",
     "cluster-deeds",
     "cluster-spending",

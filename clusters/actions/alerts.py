@@ -66,6 +66,8 @@ def take_alerts(*, intake: AlertIntake, cluster: Cluster, told: list[AlertTold])
             )
         counted[_take(cluster, each)] += 1
     AlertIntake.objects.filter(pk=intake.pk).update(used_at=Now())
+    if counted["new"]:
+        turns.wish_for_judgement(cluster)
     return counted
 
 

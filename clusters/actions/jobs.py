@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from clusters import states
 from clusters.actions import changes, software
 from clusters.engine import names
-from clusters.models import Cluster, Job, Node, Revision
+from clusters.models import Cluster, Job, Node, Quarantine, Revision
 from tenants.history import timeline
 from tenants.web.problems import Refused
 from tenants.work import due
@@ -35,7 +35,8 @@ def launch_job(
     """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice."""
     cluster = changes.newest(cluster, None)
     seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
-    groups = list(seats.values_list("group", "accelerators"))
+    away = Quarantine.objects.filter(cluster=cluster, lifted_at=None).values_list("node_id", flat=True)
+    groups = list(seats.exclude(pk__in=away).values_list("group", "accelerators"))
     partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
     image, digest = software.image_of(cluster, script)
     job = Job(
@@ -120,7 +121,7 @@ def _partition(nodes: int, partition: str, seats: list[str]) -> str:
     if not 1 <= nodes <= most:
         raise Refused(
             "job_nodes",
-            _("You asked for %(asked)s nodes; the partition %(partition)s has %(most)s.")
+            _("You asked for %(asked)s nodes; the partition %(partition)s has %(most)s that are not in quarantine.")
             % {"asked": nodes, "partition": chosen, "most": most},
             status=422,
             field="nodes",

@@ -1,7 +1,7 @@
 """What the workers do for clusters, jobs and accounts."""
 
 from clusters import linting
-from clusters.engine import accounts, jobs, leftovers, linted, quota_increases, step, turns
+from clusters.engine import accounts, jobs, leftovers, linted, quarantines, quota_increases, step, turns, usage
 from tenants.work.due import Held
 from tenants.work.loop import handler
 
@@ -39,3 +39,13 @@ def leftovers_of_a_cluster(held: Held) -> None:
 @handler("quota")
 def request_for_more_quota(held: Held) -> None:
     quota_increases.step(held)
+
+
+@handler(turns.COUNT)
+def usage_of_a_cluster(held: Held) -> None:
+    usage.step(held)
+
+
+@handler(turns.JUDGE)
+def nodes_that_failed_often(held: Held) -> None:
+    quarantines.step(held)

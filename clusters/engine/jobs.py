@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from clusters.access import slurm_endpoint
 from clusters.checkpoints import last_saved
-from clusters.engine import names, turns
+from clusters.engine import names, quarantines, turns
 from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow
 from clusters.engine.proofs import keep_access
@@ -160,9 +160,10 @@ def _one_call(held: due.Held, slurm: Slurm, endpoint: SlurmEndpoint, todo: dict[
         Job.objects.filter(pk=job.pk).update(last_call_at=Now(), absences=0)
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
+        without = quarantines.kept_away(job.cluster) if verb == "submit" else ()
     try:
         if verb == "submit":
-            return Called(job, verb, slurm.submit(endpoint, _spec(job)))
+            return Called(job, verb, slurm.submit(endpoint, _spec(job, without)))
         slurm.cancel(endpoint, job.external_id)
         return Called(job, verb)
     except ProviderError as error:
@@ -171,7 +172,7 @@ def _one_call(held: due.Held, slurm: Slurm, endpoint: SlurmEndpoint, todo: dict[
         return Called(job, verb, error=error)
 
 
-def _spec(job: Job) -> LaunchSpec:
+def _spec(job: Job, without: tuple[str, ...] = ()) -> LaunchSpec:
     return LaunchSpec(
         name=job.engine_name,
         script=job.script,
@@ -181,6 +182,7 @@ def _spec(job: Job) -> LaunchSpec:
         environment=job.environment,
         comment=names.token(job.engine_name, "submit", 1),
         log_path="/fsx/cohort/logs/%j.out",  # the shipper names a stream by its file
+        without=without,
     )
 
 
@@ -236,6 +238,8 @@ def _write(
         _observed(row, seen, step, tails.get(row.pk))
     if any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF):
         turns.wish(known.cluster)
+    if any(step.state in JOB_ENDS for _, _, step in todo.values()):
+        turns.wish_for_count(known.cluster)
 
 
 def _answered(row: Job, called: Called) -> None:
@@ -311,6 +315,10 @@ def _lost_hours(row: Job, seen: JobSeen | None) -> Decimal | None:
 
 
 def _attempt(row: Job, seen: JobSeen) -> None:
+    if seen.restarts:
+        # Whatever ran before has ended: between the look before and this one, or at the latest when the next began.
+        earlier = Attempt.objects.filter(job=row, ended_at=None, number__lte=seen.restarts)
+        earlier.update(ended_at=seen.started_at or Now())
     if seen.started_at is None:
         return
     Attempt.objects.update_or_create(

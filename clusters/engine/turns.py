@@ -14,6 +14,8 @@ from tenants.work import due
 log = structlog.get_logger(__name__)
 
 QUICK_TURN, SLOW_TURN = "cluster", "cluster-slow"
+COUNT, COUNTED_AFTER = "usage", timedelta(seconds=20)  # the accounting is some seconds behind the scheduler
+JUDGE = "quarantine"
 RENEW_EVERY = 20.0
 # A program must be gone before somebody else may take the turn.
 MARGIN = 15.0
@@ -27,6 +29,16 @@ def kind_of(cluster: Cluster) -> str:
 def wish(cluster: Cluster, *, after: timedelta = timedelta(0)) -> None:
     """Ask the engine to look at this cluster, in the transaction of the change."""
     due.wish(kind_of(cluster), cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane, after=after)
+
+
+def wish_for_count(cluster: Cluster) -> None:
+    """Have its usage counted soon, without waiting for the hour."""
+    due.wish(COUNT, cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane, after=COUNTED_AFTER)
+
+
+def wish_for_judgement(cluster: Cluster) -> None:
+    """Something was seen of a node that may be one fault too many."""
+    due.wish(JUDGE, cluster.pk, tenant=cluster.tenant_id)
 
 
 def keeper(held: due.Held) -> Keep:

@@ -11,15 +11,17 @@ from clusters import facts as catalogue
 from clusters import node_setups, states
 from clusters.accounts import answered
 from clusters.architectures.parts import MissingOutput
-from clusters.engine import evidence
+from clusters.engine import evidence, turns
 from clusters.engine.facts import ENGINE, Known
 from clusters.engine.seats import Seat, Seated, seated
+from clusters.engine.usage_facts import NODE_WAITS
 from clusters.models import (
     Cluster,
     ExternalObject,
     FileSystem,
     Node,
     NodeInstance,
+    NodeSpell,
 )
 from clusters.providers import PartEvent, Seen
 from tenants.history import timeline
@@ -269,7 +271,15 @@ def _leave_or_return(node: Node, seat: Seated, because: str) -> None:
 
 
 def _tell(cluster: Cluster, to: str, moved: list[Node]) -> None:
-    Node.objects.filter(pk__in=[node.pk for node in moved]).update(since=Now())
+    ids = [node.pk for node in moved]
+    Node.objects.filter(pk__in=ids).update(since=Now())
+    NodeSpell.objects.filter(node__in=ids, ended_at=None).update(ended_at=Now())
+    if to in NODE_WAITS:
+        NodeSpell.objects.bulk_create(
+            NodeSpell(tenant_id=node.tenant_id, node=node, word=to, began_at=Now()) for node in moved
+        )
+    if to in ("impaired", "running"):
+        turns.wish_for_judgement(cluster)
     if to in TOLD_ONE_BY_ONE or len(moved) <= FEW:
         for node in moved:
             move(node, to, by=ENGINE, node=node.name, instance=node.instance_id, why=node.reason)

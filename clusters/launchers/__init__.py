@@ -56,6 +56,8 @@ class LaunchSpec:
     requeue: bool = True  # whether the scheduler begins it again when a node is lost
     held: bool = False
     manifest: Mapping[str, Any] | None = None  # Kubernetes: the object to create, already carrying `name`
+    only: tuple[str, ...] = ()  # the nodes that it must have, by the scheduler's names for them
+    without: tuple[str, ...] = ()  # nodes that it must not have
     again: bool = False  # it may have been submitted before: what has left the scheduler's memory is looked for too
 
 

@@ -81,6 +81,9 @@ class Dialect:
         if spec.begin_at is not None:
             job["begin_time"] = _number(int(spec.begin_at.timestamp()))
         job["requeue"] = spec.requeue
+        for word, names in (("required_nodes", spec.only), ("excluded_nodes", spec.without)):
+            if names:
+                job[word] = list(names)
         return {"job": job}
 
     def errand(self, name: str, line: str, partition: str, until: datetime) -> dict[str, Any]:
@@ -169,6 +172,10 @@ class OldDialect(Dialect):
             job["begin_time"] = f"uts{int(spec.begin_at.timestamp())}"  # text, and in no zone
         if spec.requeue:
             job["requeue"] = True  # it reads false as true: left out, the cluster's own JobRequeue decides
+        if spec.only:
+            job["required_nodes"] = ",".join(spec.only)
+        if spec.without:
+            job["exclude_nodes"] = ",".join(spec.without)
         return {"job": job, "script": spec.script}
 
     def errand(self, name: str, line: str, partition: str, until: datetime) -> dict[str, Any]:

@@ -15,12 +15,15 @@ from clusters.models.node import Node, NodeInstance
 from clusters.models.operation import Leftover, NodeOrder, Operation
 from clusters.models.orphan import Orphan
 from clusters.models.preflight import AccountFact, Preflight, PreflightLine, TemplateVerdict
+from clusters.models.quarantine import Quarantine
 from clusters.models.software import ContainerImage, InstalledChart, NodeSetup, NodeSetupVersion
 from clusters.models.storage import Bucket, FileSystem
+from clusters.models.usage import AccountingRead, JobRun, Lending, NodeSpell, UsageDay, UsageDispute
 from clusters.models.watching import Alert, AlertIntake
 
 __all__ = [
     "AccountFact",
+    "AccountingRead",
     "Alert",
     "AlertIntake",
     "Attempt",
@@ -35,21 +38,27 @@ __all__ = [
     "FileSystem",
     "InstalledChart",
     "Job",
+    "JobRun",
     "Leftover",
+    "Lending",
     "Node",
     "NodeInstance",
     "NodeOrder",
     "NodeSetup",
     "NodeSetupVersion",
+    "NodeSpell",
     "Operation",
     "Orphan",
     "Preflight",
     "PreflightLine",
     "Proof",
+    "Quarantine",
     "QuotaGrant",
     "QuotaRequest",
     "Reservation",
     "Revision",
     "ServiceQuota",
     "TemplateVerdict",
+    "UsageDay",
+    "UsageDispute",
 ]

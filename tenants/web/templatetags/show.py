@@ -79,6 +79,7 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "late": ("bad", gettext_lazy("late")),
     "accepted": ("good", gettext_lazy("accepted")),
     "disputed": ("warn", gettext_lazy("disputed")),
+    "settled": ("good", gettext_lazy("settled")),
     "returned": ("warn", gettext_lazy("sent back")),
     "not_applicable": ("neutral", gettext_lazy("does not apply")),
 }
