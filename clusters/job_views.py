@@ -8,10 +8,11 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, queries, showing, states
+from clusters import actions, endings, queries, showing, states
 from clusters.forms import STARTING_SCRIPT, JobFilters, LaunchForm, ReasonForm
 from clusters.models import Attempt, Job
 from tenants.queries import actor_names, history, lines, tenants
@@ -118,6 +119,7 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "log": showing.log_lines(row.log_tail),
         "attempts": list(Attempt.objects.filter(job=row).order_by("-number")),
         "entries": lines(entries),
+        "endings": _endings(row),
         "ended": row.state in states.JOB_ENDS,
         "failed": row.state in ("failed", "timed_out"),
         "is_proof": row.purpose == Job.Purpose.PROOF,
@@ -127,6 +129,12 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "poll": live.address(request, newest),
     }
     return render(request, "clusters/job.html" + ("#live" if live.asked(request) else ""), context)
+
+
+def _endings(row: Job) -> list[tuple[endings.Ending, bool]]:
+    """When the nodes under it are taken away."""
+    found = endings.of_cluster(row.cluster) if row.state in states.JOB_LIVE else []
+    return showing.endings_soon([one for one in found if row.partition in one.groups], timezone.now())
 
 
 @allow(roles.LAUNCH)

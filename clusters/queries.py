@@ -1,10 +1,12 @@
 """Reads of the clusters layer, within the scope."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, CharField, Count, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, CharField, Count, F, Q, QuerySet, Sum, Value, When
 from django.http import Http404
+from django.utils import timezone
 
 from clusters import architectures
 from clusters.models import (
@@ -15,6 +17,7 @@ from clusters.models import (
     Job,
     Leftover,
     Node,
+    NodeInstance,
     Operation,
     Orphan,
     Preflight,
@@ -238,3 +241,9 @@ def quarantined(row: Cluster) -> list[Quarantine]:
     """The nodes of a cluster that jobs are kept away from, the newest first."""
     rows = Quarantine.objects.filter(cluster=row, lifted_at=None).select_related("node")
     return list(rows.order_by("-began_at"))
+
+
+def never_came(row: Cluster) -> int:
+    """Instances of it that came and went within half an hour during the last day: they started, and never joined."""
+    day, short = timezone.now() - timedelta(days=1), F("sat_from") + timedelta(minutes=30)
+    return NodeInstance.objects.filter(node__cluster=row, sat_until__gte=day, sat_until__lte=short).count()

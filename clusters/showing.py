@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from clusters import architectures, possible
+from clusters.endings import SHOWN_BEFORE, Ending
 from clusters.models import CloudAccount, Cluster, ExternalObject, Leftover, NodeOrder, Operation, Proof
 from clusters.plans.planning import SLOWER
 from clusters.providers import NO_CAPACITY
@@ -273,6 +274,40 @@ def trouble(row: Cluster, parts: list[ExternalObject], operation: Operation | No
         advice = _("Ask the provider for a higher quota, or change what is asked for to what the account may have.")
         return Trouble(_("The account may not have so many."), told, advice, waits, quota=True)
     return Trouble(_("A person has to do something."), told)
+
+
+def endings_soon(found: list[Ending], now: datetime) -> list[tuple[Ending, bool]]:
+    """Capacity that ends soon, each with whether its nodes are being taken away already."""
+    return [(one, one.draining(now)) for one in found if now >= one.ends_at - SHOWN_BEFORE]
+
+
+@dataclass(frozen=True)
+class Protected:
+    """A compute fleet that ParallelCluster closed: how many instances did not come, and the way out, step by step."""
+
+    failures: int
+    steps: tuple[Any, ...]
+
+
+def protected(row: Cluster, failures: int) -> Protected | None:
+    """What to do about a fleet that protects itself; None for every other."""
+    if row.fleet != "PROTECTED" or not row.wanted:
+        return None
+    return Protected(
+        failures,
+        (
+            _("Read what the set-up of the nodes said last, and what happened below: the same thing failed each time."),
+            _(
+                "Mend it: capacity by other instances or another zone, a script by a change of the configuration, a file "
+                "system or a rule of the network in the account."
+            ),
+            _("Start the fleet. Waiting jobs are kept, and the count begins anew."),
+            _(
+                "Where it is still protected after that: stop the fleet, wait until it is stopped, and start it; a start "
+                "alone does not always open it."
+            ),
+        ),
+    )
 
 
 # What a person can do about a part that stopped, the mildest first: deed, its page, its words.

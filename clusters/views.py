@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, architectures, catalogue, foresight, possible, queries, showing, spending, states
+from clusters import actions, architectures, catalogue, endings, foresight, possible, queries, showing, spending, states
 from clusters.actions import changes, locks
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm, RegionsForm
 from clusters.models import (
@@ -187,6 +187,8 @@ def _shown(
         ],
         "steps": showing.steps(row, parts, proofs, names),
         "trouble": showing.trouble(row, parts, operation),
+        "protected": showing.protected(row, queries.never_came(row)) if row.fleet == "PROTECTED" else None,
+        "endings": showing.endings_soon(endings.of_cluster(row, revisions[:1]) if row.wanted else [], timezone.now()),
         "set_up": showing.set_up_lines(parts) if row.state not in ("ready", "deleted") else [],
         "changing": bool(row.ready_at and operation and operation.state == "running" and row.wanted),
         "coming_up": row.state not in ("ready", "degraded", "deleted"),

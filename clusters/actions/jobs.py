@@ -5,9 +5,10 @@ import re
 from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import states
+from clusters import endings, states
 from clusters.actions import changes, software
 from clusters.engine import names
 from clusters.models import Cluster, Job, Node, Quarantine, Revision
@@ -38,6 +39,9 @@ def launch_job(
     away = Quarantine.objects.filter(cluster=cluster, lifted_at=None).values_list("node_id", flat=True)
     groups = list(seats.exclude(pk__in=away).values_list("group", "accelerators"))
     partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
+    endings.refuse_past_the_end(
+        endings.of_cluster(cluster), partition, time_limit_minutes, script, environment or {}, timezone.now()
+    )
     image, digest = software.image_of(cluster, script)
     job = Job(
         tenant_id=cluster.tenant_id,

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from clusters import foresight, possible, states
+from clusters import endings, foresight, possible, states
 from clusters.actions import changes, locks
 from clusters.engine import turns
 from clusters.models import Cluster, Job, Node, NodeOrder, Operation
@@ -35,6 +36,8 @@ def order_nodes(
     changes.refuse_unless_possible(cluster, "order")
     chosen = list(Node.objects.filter(cluster=cluster, pk__in=list(nodes)).order_by("group", "seat"))
     _refuse_unless_there(cluster, chosen, order, asked=len(set(nodes)))
+    if order == "replace":
+        endings.refuse_while_it_ends(endings.of_cluster(cluster), {node.group for node in chosen}, timezone.now())
     stopped = would_stop(cluster, chosen)
     _refuse_if_jobs_stop(stopped, stop_jobs=stop_jobs)
     operation = locks.take(

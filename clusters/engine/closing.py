@@ -1,10 +1,11 @@
 """When the operation that holds a cluster is over, and what is written when it is."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models.functions import Now
 
-from clusters import foresight, states
+from clusters import foresight, possible, states
 from clusters.actions import changes, locks
 from clusters.engine import orders, turns
 from clusters.engine.facts import ENGINE, Known
@@ -12,6 +13,7 @@ from clusters.models import Cluster, ExternalObject, NodeOrder, Operation, Revis
 from tenants.history import timeline
 from tenants.work import due
 
+TOO_LONG, LEAST_BUDGET = 4, timedelta(hours=1)  # so many times the usual time, and never less than that
 LEADS_TO_READY = frozenset({"create", "change", "software"})
 RESCUES = frozenset({"continue", "rollback"})
 ROLLED_BACK = ("ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
@@ -51,6 +53,32 @@ def close(
         locks.end(operation, cluster, "failed", by=ENGINE, why=verdict.needs_person or verdict.why)
     elif verdict.state == "ready":
         locks.end(operation, cluster, "done", by=ENGINE)
+    elif too_long(operation, known.now) and not verdict.waits:
+        _stop(cluster, operation, known.now)
+
+
+def too_long(operation: Operation, now: datetime) -> bool:
+    """Several times what such a thing takes. Not while the account's owner is waited for."""
+    if (
+        operation.started_at is None
+        or operation.denied_since
+        or operation.cancel_wished_at
+        or not operation.usual_minutes
+    ):
+        return False
+    budget = max(timedelta(minutes=operation.usual_minutes * TOO_LONG), LEAST_BUDGET)
+    return now - operation.started_at > budget
+
+
+def _stop(cluster: Cluster, operation: Operation, now: datetime) -> None:
+    """What the engine can stop is told to stop; of the rest the cluster is let go, so that somebody can do something else."""
+    minutes = int((now - (operation.started_at or now)).total_seconds() // 60)
+    why = f"It has taken {minutes} minutes, where {operation.usual_minutes} are usual."
+    if possible.refusal(possible.of(cluster), "give_up") is None:
+        changes.give_up(cluster=cluster, by=ENGINE, why=f"{why} Cohort stops it.")
+        return
+    way = "Retire the cluster, or wait on your own account: Cohort goes on looking."
+    locks.end(operation, cluster, "failed", by=ENGINE, why=f"{why} Cohort counts it as failed. {way}")
 
 
 def _may_pass(operation: Operation, outcome: Any) -> bool:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from clusters.access import slurm_endpoint
 from clusters.checkpoints import last_saved
-from clusters.engine import names, quarantines, turns
+from clusters.engine import names, quarantines, turns, waiting
 from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow
 from clusters.engine.proofs import keep_access
@@ -74,6 +74,7 @@ def step(held: due.Held) -> None:
         job.pk: (job, listed.get(job.engine_name), _followed(known, job, listed.get(job.engine_name)))
         for job in known.jobs
     }
+    todo = waiting.explained(known.cluster.orchestrator, lambda: slurm.nodes(endpoint), todo, known.now)
     called = _one_call(held, slurm, endpoint, todo)
     tails = _tails(slurm, known, endpoint, todo)
     with acting_for(held.tenant_id, staff=True):
@@ -221,17 +222,17 @@ def _write(
     called: Called | None,
     tails: dict[Any, str],
 ) -> None:
-    waiting = {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
+    unread = {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)
     rows = {row.pk: row for row in Job.objects.select_for_update().filter(pk__in=list(todo)).order_by("pk")}
     more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
-    live = bool(waiting) or any(step.state not in JOB_ENDS for _, _, step in todo.values())
+    live = bool(unread) or any(step.state not in JOB_ENDS for _, _, step in todo.values())
     due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
     if known.endpoint is None:
         keep_access(known.cluster, endpoint)
     for job, seen, step in todo.values():
         row = rows[job.pk]
-        if row.state in JOB_ENDS or row.pk in waiting:
+        if row.state in JOB_ENDS or row.pk in unread:
             continue
         if called is not None and called.job.pk == row.pk:
             _answered(row, called)

@@ -1,7 +1,7 @@
 """Created is not ready: what has to be shown of a cluster first, gathered by looking and kept as typed records."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -29,11 +29,34 @@ REQUIRED = {
 }
 BROKEN_FILE_SYSTEM = ("FAILED", "MISCONFIGURED", "MISCONFIGURED_UNAVAILABLE")
 SMOKE_MINUTES = 10
+# A machine image without the module of a file system leaves an empty folder behind, and a home that another node was still
+# making at boot is one that sshd lets nobody into.
 SMOKE_SCRIPT = """#!/bin/bash
-# Shows that every node takes work, sees the shared file system and can be reached by the scheduler.
+# Shows that every node takes work, has its file systems and lets people in, and can be reached by the scheduler.
 echo "smoke job on $SLURM_JOB_NUM_NODES nodes"
-srun --ntasks-per-node=1 bash -c 'hostname && ls /fsx > /dev/null'
+srun --ntasks-per-node=1 bash -c '
+wrong=0
+say() { echo "$(hostname): $1" >&2; wrong=1; }
+for mount in MOUNTS; do
+  if ! findmnt --noheadings "$mount" > /dev/null; then say "$mount is not mounted"
+  elif ! ls "$mount" > /dev/null; then say "$mount cannot be read"
+  fi
+done
+for user in ubuntu ec2-user; do
+  home=$(getent passwd "$user" | cut -d: -f6)
+  if [ -z "$home" ]; then continue
+  elif [ ! -d "$home" ]; then say "$user cannot sign in: there is no $home"
+  elif [ "$(stat -c %U "$home")" != "$user" ]; then say "$user cannot sign in: $home belongs to somebody else"
+  elif [ $(( 0$(stat -c %a "$home") & 022 )) -ne 0 ]; then say "$user cannot sign in: others may write in $home"
+  fi
+done
+hostname
+exit $wrong'
 """
+
+
+def smoke_script(mounts: Sequence[str]) -> str:
+    return SMOKE_SCRIPT.replace("MOUNTS", " ".join(mounts))
 
 
 @dataclass(frozen=True)
@@ -190,6 +213,7 @@ def _launch_smoke_job(cluster: Cluster) -> None:
     if not groups:
         return
     largest = max(sorted(set(groups)), key=groups.count)
+    mounts = FileSystem.objects.filter(cluster=cluster).values_list("mount", flat=True)
     job, new = Job.objects.get_or_create(
         tenant_id=cluster.tenant_id,
         cluster=cluster,
@@ -197,7 +221,7 @@ def _launch_smoke_job(cluster: Cluster) -> None:
         defaults={
             "name": f"proof of {cluster.name}, generation {cluster.generation}",
             "purpose": Job.Purpose.PROOF,
-            "script": SMOKE_SCRIPT,
+            "script": smoke_script(sorted({"/fsx", *mounts})),
             "nodes": groups.count(largest),
             "partition": largest,
             "time_limit_minutes": SMOKE_MINUTES,

@@ -1,10 +1,22 @@
 """After a failure the pages and the API offer what the engine takes, and say of the rest why not and what to do."""
 
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
-from clusters.models import Cluster, ExternalObject, Job, Leftover, Operation, Revision
+from clusters.models import (
+    Cluster,
+    ExternalObject,
+    Job,
+    Leftover,
+    Node,
+    NodeInstance,
+    Operation,
+    Reservation,
+    Revision,
+)  # fmt: skip
 from tenants.wall.acting import acting_for
 from tenants.work.models import Due
 from tests.clusters.test_pages import hoshi, page_of, signed_in
@@ -111,3 +123,55 @@ def test_a_cluster_whose_configuration_cannot_be_read_can_be_retired(world: Worl
     assert "cannot be read any more" in page and "What is listed is what was asked for" in page
     answer = client.post(f"{here}retire/", {"retire-why": "lost", "retire-version": stopped.version})
     assert answer.status_code == 303, answer.content.decode()
+
+
+def test_row_58_a_fleet_that_protects_itself_says_how_often_it_failed_and_the_way_out(
+    world: World, hoshi: Examples
+) -> None:
+    cluster, now = hoshi["clusters"], timezone.now()
+    client, here = signed_in(world.person("platform_engineer")), page_of(cluster)
+    with acting_for(world.hoshi):
+        Cluster.objects.filter(pk=cluster.pk).update(orchestrator="parallelcluster", fleet="PROTECTED", state="ready")
+        Operation.objects.filter(cluster=cluster, state__in=["waiting", "running"]).delete()
+        node = Node.objects.filter(cluster=cluster).first()
+        for number, (begun, stayed) in enumerate(((60, 12), (40, 12), (20, 12), (600, 90), (3000, 12))):
+            sat = {"sat_from": now - timedelta(minutes=begun), "sat_until": now - timedelta(minutes=begun - stayed)}
+            NodeInstance.objects.create(tenant=world.hoshi, node=node, instance_id=f"i-{number}", **sat)
+    page = client.get(here).content.decode()
+    assert "The compute fleet protects itself" in page
+    assert (
+        "3 instances came and went within half an hour" in page
+    )  # not the one that worked, and none of the day before
+    assert (
+        page.index("Mend it")
+        < page.index("Start the fleet. Waiting jobs")
+        < page.index("a start alone does not always")
+    )
+    assert f"{here}fleet/start/" in page
+    assert client.get(f"{here}fleet/start/").status_code == 200
+    with acting_for(world.hoshi):
+        Cluster.objects.filter(pk=cluster.pk).update(fleet="RUNNING")
+    assert "protects itself" not in client.get(here).content.decode()
+
+
+def test_rows_7_and_9_a_cluster_and_its_jobs_say_when_their_capacity_ends(world: World, hoshi: Examples) -> None:
+    cluster, now = hoshi["clusters"], timezone.now()
+    client = signed_in(world.person("platform_engineer"))
+    with acting_for(world.hoshi, staff=True):
+        revision = Revision.objects.filter(cluster=cluster).order_by("-number").first()
+        group = revision.body["instance_groups"][-1]
+        plan = Reservation.objects.filter(kind="training_plan").first() or Reservation.objects.first()
+        held = {"kind": "training_plan", "region": cluster.region, "ends_at": now + timedelta(hours=5)}
+        Reservation.objects.filter(pk=plan.pk).update(**held)
+        group["training_plan"] = plan.external_id
+        Revision.objects.create(
+            tenant=world.hoshi, cluster=cluster, number=revision.number + 1, body=revision.body, author="engine"
+        )
+        job = Job.objects.filter(cluster=cluster).first()
+        Job.objects.filter(pk=job.pk).update(state="running", partition=group["name"])
+    for page in (page_of(cluster), f"/t/hoshi/jobs/{job.pk}/"):
+        text = client.get(page).content.decode()
+        assert f"The training plan {plan.external_id} ends" in text and "or save checkpoints" in text
+    with acting_for(world.hoshi, staff=True):
+        Reservation.objects.filter(pk=plan.pk).update(ends_at=now + timedelta(minutes=20))
+    assert f"The training plan {plan.external_id} is ending." in client.get(page_of(cluster)).content.decode()

@@ -1,10 +1,14 @@
 """Ways out of where a change stopped: a rollback that stops is gone on with, a closed door is waited at, a lost
 configuration does not keep a cluster alive."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from clusters import actions, possible
 from clusters.actions import changes, rescues
+from clusters.engine import closing
 from clusters.models import ExternalObject, Leftover, Operation, Revision
 from clusters.providers import aws
 from tenants.history.models import Entry
@@ -111,6 +115,56 @@ def test_a_closed_door_is_waited_at_and_the_change_goes_on_when_it_opens(bench, 
     [done] = [row for row in bench.rows(Operation) if row.pk == held.pk]
     assert (done.state, done.denied_since) == ("done", None)
     assert len(bench.rows(Entry, kind="operation.goes_on")) == 1
+
+
+def far_behind(bench):
+    """As if it had begun ten hours ago."""
+    with acting_for(bench.tenant, staff=True):
+        Operation.objects.filter(state="running").update(started_at=timezone.now() - timedelta(hours=10))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "usual", "more", "late"),
+    [
+        (100, 25, {}, False),
+        (101, 25, {}, True),
+        (59, 5, {}, False),  # an hour at least
+        (61, 5, {}, True),
+        (600, 25, {"denied_since": True}, False),
+        (600, 25, {"cancel_wished_at": True}, False),
+        (600, 0, {}, False),
+    ],
+)
+def test_row_45_a_budget_is_several_times_what_is_usual(minutes, usual, more, late):
+    now = timezone.now()
+    columns = dict.fromkeys(more, now)
+    operation = Operation(started_at=now - timedelta(minutes=minutes), usual_minutes=usual, **columns)
+    assert closing.too_long(operation, now) == late
+
+
+def test_row_45_an_update_of_a_stack_that_takes_far_too_long_is_told_to_stop(bench, ready):
+    change(bench, ready, changed(bench, 3, mbs=500))
+    while not bench.creates("UpdateStack"):
+        bench.look(ready)
+    bench.look(ready)
+    far_behind(bench)
+    bench.look(ready)
+    [told] = bench.rows(Entry, kind="operation.cancel_wished")
+    bench.look(ready)
+    assert "It has taken 600 minutes" in told.facts["why"] and "Cohort stops it" in told.facts["why"]
+    bench.until(ready, "ready")
+    assert operations(bench)[-1] == ("change", "cancelled") and bench.now(ready).nodes_wanted == 4
+
+
+def test_row_45_what_no_engine_stops_is_let_go_and_still_looked_at(bench, ready):
+    change(bench, ready, changed(bench, 1))
+    while not bench.creates("UpdateCluster"):
+        bench.look(ready)
+    far_behind(bench)
+    bench.look(ready)
+    newest = max(bench.rows(Operation), key=lambda row: row.created_at)
+    assert newest.state == "failed" and "Cohort counts it as failed" in newest.outcome
+    assert bench.until(ready, "ready").nodes_running == 2
 
 
 def test_who_does_not_want_to_wait_for_the_owner_lets_the_change_go(bench, ready):
