@@ -1,4 +1,4 @@
-"""How a cluster's scheduler is reached: read from the participant's account, where the cluster itself wrote it."""
+"""How a cluster's scheduler is reached: read from the participant's account, where it or AWS says so."""
 
 import base64
 import binascii
@@ -6,7 +6,7 @@ import ipaddress
 import json
 from urllib.parse import urlsplit
 
-from clusters.launchers import SlurmEndpoint
+from clusters.launchers import KubernetesEndpoint, SlurmEndpoint
 from clusters.providers import Account, ProviderError, aws
 
 NOT_YET = frozenset({"ParameterNotFound", "ResourceNotFoundException"})
@@ -30,6 +30,39 @@ def slurm_endpoint(account: Account, cluster_name: str) -> SlurmEndpoint | None:
             return None
         raise
     return _endpoint(parameter["Parameter"]["Value"], secret["SecretString"])
+
+
+def job_logs(cluster_name: str) -> str:
+    """The log group of a cluster's jobs."""
+    return f"/cohort/clusters/{cluster_name}/jobs"
+
+
+def kubernetes_endpoint(
+    account: Account, eks_name: str, cluster_name: str, namespace: str
+) -> KubernetesEndpoint | None:
+    """The Kubernetes API of a cluster as AWS tells it, with a fresh token; None while EKS is still making it."""
+    try:
+        told = aws.call(account, "eks", "DescribeCluster", name=eks_name)["cluster"]
+    except ProviderError as error:
+        if error.code in NOT_YET:
+            return None
+        raise
+    if told.get("status") not in ("ACTIVE", "UPDATING") or not told.get("endpoint"):
+        return None
+    try:
+        authority = base64.b64decode(told["certificateAuthority"]["data"], validate=True).decode()
+        url = _address(told["endpoint"])
+    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+        sentence = f"What EKS says about the API of {eks_name} cannot be read: {error!r}"
+        raise ProviderError("refused", sentence, code="UnreadableEndpoint") from error
+    token = kubernetes_token(account, eks_name)
+    return KubernetesEndpoint(url, authority, token, namespace, job_logs(cluster_name))
+
+
+def kubernetes_token(account: Account, eks_name: str) -> str:
+    """What the API takes for the participant's role: good for some minutes, so it is made for each step and never kept."""
+    question = aws.identity_question(account, {"x-k8s-aws-id": eks_name})
+    return "k8s-aws-v1." + base64.urlsafe_b64encode(question.encode()).decode().rstrip("=")
 
 
 def _address(url: str) -> str:

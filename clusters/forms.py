@@ -90,7 +90,7 @@ class ApprovalForm(forms.Form):
 
 
 class LaunchForm(forms.Form):
-    """A training job for a Slurm cluster."""
+    """A training job: a script, or on Kubernetes a manifest."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     partition = forms.ChoiceField(
@@ -120,8 +120,17 @@ class LaunchForm(forms.Form):
         help_text=gettext_lazy("One NAME=value a line. Values are kept sealed: afterwards only the names are shown."),
     )
 
-    def __init__(self, *args: Any, partitions: dict[str, int], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, partitions: dict[str, int], kubernetes: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if kubernetes:
+            self.fields["partition"].label = _("Group")
+            self.fields["partition"].help_text = _("Where a script runs. A manifest says it itself.")
+            self.fields["nodes"].help_text = _("For a script. A manifest says it itself.")
+            self.fields["script"].label = _("Manifest or script")
+            self.fields["script"].help_text = _(
+                "A PyTorchJob, HyperPodPyTorchJob or TrainJob in YAML or JSON. Or a script, which begins with #! and runs "
+                "in every pod, in the first image of the cluster's configuration."
+            )
         self.fields["partition"].choices = [
             (name, _("%(name)s (%(most)s nodes)") % {"name": name, "most": most}) for name, most in partitions.items()
         ]

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import actions, endings, queries, showing, states
+from clusters.engine.job_specs import starting_manifest
 from clusters.forms import STARTING_SCRIPT, JobFilters, LaunchForm, ReasonForm
 from clusters.models import Attempt, Job
 from tenants.queries import actor_names, history, lines, tenants
@@ -63,8 +64,12 @@ def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Launch a job on a cluster."""
     row = queries.cluster(pk)
     partitions = _partitions(row)
-    initial = {"script": STARTING_SCRIPT, "nodes": min(2, max(partitions.values(), default=1))}
-    form = LaunchForm(posted(request), partitions=partitions, initial=initial)
+    nodes = min(2, max(partitions.values(), default=1))
+    kubernetes = row.orchestrator == "hyperpod-eks"
+    script = starting_manifest(row, nodes) if kubernetes else STARTING_SCRIPT
+    form = LaunchForm(
+        posted(request), partitions=partitions, kubernetes=kubernetes, initial={"script": script, "nodes": nodes}
+    )
     refused, status = None, 200
     if request.method == "POST":
         status = 422
@@ -81,7 +86,6 @@ def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
         "row": row,
         "form": form,
         "refused": refused,
-        "slurm": row.orchestrator in states.TAKES_JOBS,
         "partitions": partitions,
     }
     return render(request, "clusters/launch.html", context, status=status)

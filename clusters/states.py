@@ -20,7 +20,7 @@ SETTLED = frozenset({"requested", "ready", "degraded", "failed", "deleted"})
 AT_REST = SETTLED - {"requested"}  # nothing moves by itself; a request may be approved while somebody looks at it
 LIVE = frozenset({"creating", "ready", "updating", "degraded"})
 BROKEN = frozenset({"degraded", "failed"})
-TAKES_JOBS = frozenset({"hyperpod-slurm", "parallelcluster"})  # engines whose scheduler we speak to
+TAKES_JOBS = frozenset({"hyperpod-slurm", "hyperpod-eks", "parallelcluster"})  # engines whose scheduler we speak to
 # What a compute fleet is wished to be -> the engine's words while it goes there, and when it is there.
 FLEET: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "running": (frozenset({"START_REQUESTED", "STARTING"}), frozenset({"RUNNING", "ENABLED"})),
@@ -222,11 +222,6 @@ for _state, _words in {
 
 JOB_WISHED = kind("job.requested", _("{actor} launched the job {name} on {nodes} nodes"), icon="player-play")
 JOB_CANCEL = kind("job.cancel_wished", _("{actor} asked to cancel the job {name}: {why}"), icon="player-stop")
-JOB_NOT_SUBMITTED = kind(
-    "job.not_submitted",
-    _("The job {name} on {cluster_name} is not submitted: Cohort has no launcher for {orchestrator} yet"),
-    icon="ban",
-)
 kind("job.submitted", _("The job {name} was handed to the scheduler as {external_id}"), icon="player-play")
 kind("job.queued", _("The job {name} is queued: {why}"), icon="player-pause")
 kind("job.starting", _("The job {name} is starting"), icon="player-play")

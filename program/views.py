@@ -23,7 +23,6 @@ from support import queries as cases
 from support import states as case_states
 from tenants.entries import WORK_AGAIN
 from tenants.history import timeline
-from tenants.history.models import Entry
 from tenants.models import (
     Assignment,
     FrameworkUse,
@@ -258,11 +257,6 @@ def status(request: HttpRequest) -> HttpResponse:
         "lanes": list(Lane.objects.filter(cool_until__gt=now).order_by("name")),
         "accounts": accounts,
         "quiet_before": now - QUIET_AFTER,
-        "not_submitted": list(
-            Entry.objects.filter(kind=cluster_states.JOB_NOT_SUBMITTED)
-            .select_related("tenant")
-            .order_by("tenant__name", "id")[:MOST_CASES]
-        ),
         "now": now,
         "may_again": request.role in roles.APPROVE,
         "poll": live.address(request, "always"),

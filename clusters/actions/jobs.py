@@ -8,10 +8,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import endings, states
+from clusters import endings, manifest_files, states
 from clusters.actions import changes, software
-from clusters.engine import names
-from clusters.models import Cluster, Job, Node, Quarantine, Revision
+from clusters.engine import names, reaching
+from clusters.launchers import manifests
+from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine, Revision
 from tenants.history import timeline
 from tenants.web.problems import Refused
 from tenants.work import due
@@ -35,6 +36,9 @@ def launch_job(
 ) -> Job:
     """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice."""
     cluster = changes.newest(cluster, None)
+    on_kubernetes = cluster.orchestrator == "hyperpod-eks"
+    if on_kubernetes and manifest_files.is_manifest(script):
+        nodes = manifests.pods(manifest_files.checked(script, reaching.NAMESPACE))
     seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
     away = Quarantine.objects.filter(cluster=cluster, lifted_at=None).values_list("node_id", flat=True)
     groups = list(seats.exclude(pk__in=away).values_list("group", "accelerators"))
@@ -43,6 +47,8 @@ def launch_job(
         endings.of_cluster(cluster), partition, time_limit_minutes, script, environment or {}, timezone.now()
     )
     image, digest = software.image_of(cluster, script)
+    if on_kubernetes and not digest:
+        image, digest = _image_for_a_pod(cluster, script)
     job = Job(
         tenant_id=cluster.tenant_id,
         cluster=cluster,
@@ -58,7 +64,8 @@ def launch_job(
         configuration=Revision.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True)[0],
         launched_by=by,
     )
-    job.engine_name = names.job_name(settings.INSTALLATION_ID, job.pk, name)
+    named = names.kubernetes_job_name if on_kubernetes else names.job_name
+    job.engine_name = named(settings.INSTALLATION_ID, job.pk, name)
     job.save(force_insert=True)
     timeline.record(states.JOB_WISHED, about=job, by=by, on_behalf_of=on_behalf_of, name=name, nodes=nodes)
     wish_for_jobs(cluster)
@@ -79,7 +86,7 @@ def _checked_job(
     changes.refuse_unless_possible(cluster, "launch")
     if not name.strip() or len(name) > 120 or not name.isprintable():
         raise Refused("job_name", _("A job's name has 1 to 120 printable characters."), status=422, field="name")
-    if not script.startswith("#!"):
+    if manifest_files.is_manifest(script) and cluster.orchestrator != "hyperpod-eks":
         raise Refused(
             "job_script", _("A script begins with '#!', for instance '#!/bin/bash'."), status=422, field="script"
         )
@@ -108,6 +115,25 @@ def _checked_job(
                 field="environment",
             )
     return _partition(nodes, partition, [group for group, _ in groups])
+
+
+def _image_for_a_pod(cluster: Cluster, script: str) -> tuple[str, str]:
+    """A manifest names its own; a script runs in the first of the cluster's images. Raises Refused where it has none."""
+    if manifest_files.is_manifest(script):
+        return "", ""
+    row = ContainerImage.objects.filter(cluster=cluster, until_revision=None).order_by("name").first()
+    if row is None:
+        raise Refused(
+            "job_image",
+            _(
+                "On Kubernetes a script runs in an image, and the configuration of %(name)s names none. "
+                "Add one to it by digest, or launch a manifest."
+            )
+            % {"name": cluster.name},
+            status=422,
+            field="script",
+        )
+    return row.name, row.digest
 
 
 def _partition(nodes: int, partition: str, seats: list[str]) -> str:

@@ -1,6 +1,5 @@
 """One step for all live jobs of one cluster: one list call, then per job what follows from it."""
 
-import base64
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,14 +10,11 @@ from django.conf import settings
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from clusters.access import slurm_endpoint
 from clusters.checkpoints import last_saved
-from clusters.engine import names, quarantines, turns, waiting
+from clusters.engine import job_specs, reaching, turns, waiting
 from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow
-from clusters.engine.proofs import keep_access
-from clusters.launchers import JobSeen, LaunchSpec, SlurmEndpoint
-from clusters.launchers.slurm import Slurm
+from clusters.launchers import Endpoint, JobSeen, Launcher, launcher
 from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job
 from clusters.providers import Account, ProviderError
 from clusters.states import JOB_ENDS, JOB_LIVE
@@ -44,8 +40,8 @@ class Known:
     now: datetime  # by the database's clock, which also dated the calls
     cluster: Cluster
     account: Account
-    engine_cluster: str
-    endpoint: SlurmEndpoint | None
+    way: reaching.Way
+    access: ClusterAccess | None
     jobs: list[Job]
     gone: bool  # nothing is left of the cluster that could ever tell of a job
 
@@ -60,23 +56,23 @@ def step(held: due.Held) -> None:
         if known.gone:
             _end_with_their_cluster(held, known)
             return
-    slurm = Slurm()
+    scheduler = launcher(known.cluster.orchestrator)
     try:
-        endpoint = known.endpoint or slurm_endpoint(known.account, known.engine_cluster)
+        endpoint = reaching.kept(known.way, known.access) if known.access else reaching.look(known.way)
         if endpoint is None:
             raise ProviderError("unclear", "The cluster has not said yet how its scheduler is reached.")
-        listed = {job.name: job for job in slurm.observe(endpoint)}
+        listed = {job.name: job for job in scheduler.observe(endpoint)}
     except ProviderError as error:
         metrics.provider_error("scheduler", error.kind)
         _lost(held, known, error)
         return
     todo = {
-        job.pk: (job, listed.get(job.engine_name), _followed(known, job, listed.get(job.engine_name)))
+        job.pk: (job, listed.get(job.engine_name), _followed(known, scheduler, job, listed.get(job.engine_name)))
         for job in known.jobs
     }
-    todo = waiting.explained(known.cluster.orchestrator, lambda: slurm.nodes(endpoint), todo, known.now)
-    called = _one_call(held, slurm, endpoint, todo)
-    tails = _tails(slurm, known, endpoint, todo)
+    todo = waiting.explained(known.cluster.orchestrator, lambda: scheduler.nodes(endpoint), todo, known.now)
+    called = _one_call(held, known, scheduler, endpoint, todo)
+    tails = _tails(scheduler, known, endpoint, todo)
     with acting_for(held.tenant_id, staff=True):
         _write(held, known, endpoint, todo, called, tails)
 
@@ -86,13 +82,15 @@ def _read(held: due.Held) -> Known | None:
     if cluster is None:
         return None
     access = ClusterAccess.objects.filter(cluster=cluster).first()
-    part = ExternalObject.objects.filter(cluster=cluster, role="cluster").first()
+    parts = {part.role: part for part in ExternalObject.objects.filter(cluster=cluster)}
+    part, account = parts.get("cluster"), account_of(cluster.account, cluster.region)
+    way = reaching.Way(cluster.orchestrator, account, {role: part.name for role, part in parts.items()})
     return Known(
         cluster.now,
         cluster,
-        account_of(cluster.account, cluster.region),
-        part.name if part else "",
-        _endpoint(access) if access else None,
+        account,
+        way,
+        access,
         list(Job.objects.filter(cluster=cluster, state__in=JOB_LIVE).order_by("created_at")),
         cluster.state == "deleted" or (part is not None and part.state == "gone"),
     )
@@ -111,13 +109,7 @@ def _end_with_their_cluster(held: due.Held, known: Known) -> None:
         move(row, step.state, by=ENGINE, columns=columns, **_told(row, None, step, columns))
 
 
-def _endpoint(access: ClusterAccess) -> SlurmEndpoint:
-    return SlurmEndpoint(
-        access.url, tuple(access.versions), access.username, base64.b64decode(access.jwt_key), access.log_group
-    )
-
-
-def _followed(known: Known, job: Job, seen: JobSeen | None) -> Followed:
+def _followed(known: Known, scheduler: Launcher[Any], job: Job, seen: JobSeen | None) -> Followed:
     age = (known.now - job.last_call_at).total_seconds() if job.last_call_at else None
     now = JobNow(
         state=job.state,
@@ -126,7 +118,7 @@ def _followed(known: Known, job: Job, seen: JobSeen | None) -> Followed:
         absences=job.absences + 1,
         call_age=age,
     )
-    return follow(now, seen, consistency=settings.CONSISTENCY_SECONDS)
+    return follow(now, seen, consistency=min(settings.CONSISTENCY_SECONDS, scheduler.consistency))
 
 
 def _lost(held: due.Held, known: Known, error: ProviderError) -> None:
@@ -134,8 +126,9 @@ def _lost(held: due.Held, known: Known, error: ProviderError) -> None:
     with acting_for(held.tenant_id, staff=True):
         jobs = Job.objects.filter(pk__in=[job.pk for job in known.jobs], state__in=JOB_LIVE)
         jobs.update(unknown_since=Coalesce("unknown_since", Now()), unknown_reason=error.message)
-        if error.kind == "denied" and known.endpoint:
-            ClusterAccess.objects.filter(cluster=known.cluster).delete()  # the key may have changed: read it again
+        # The key may have changed, or the address of an API that AWS runs: read it again.
+        if known.access and (error.kind == "denied" or (error.kind == "unclear" and known.way.kubernetes)):
+            ClusterAccess.objects.filter(cluster=known.cluster).delete()
         due.finish(held, again_in=LOST, give_back=error.kind == "throttled", progress=error.kind != "throttled")
         if error.kind == "throttled":
             due.cool(held.lane, 20)
@@ -151,7 +144,9 @@ class Called:
     error: ProviderError | None = None
 
 
-def _one_call(held: due.Held, slurm: Slurm, endpoint: SlurmEndpoint, todo: dict[Any, Any]) -> Called | None:
+def _one_call(
+    held: due.Held, known: Known, scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]
+) -> Called | None:
     found = next(((job, step.call) for job, _, step in todo.values() if step.call), None)
     if found is None:
         return None
@@ -161,11 +156,11 @@ def _one_call(held: due.Held, slurm: Slurm, endpoint: SlurmEndpoint, todo: dict[
         Job.objects.filter(pk=job.pk).update(last_call_at=Now(), absences=0)
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
-        without = quarantines.kept_away(job.cluster) if verb == "submit" else ()
+        wanted = job_specs.spec(job, known.cluster, known.way.namespace) if verb == "submit" else None
     try:
-        if verb == "submit":
-            return Called(job, verb, slurm.submit(endpoint, _spec(job, without)))
-        slurm.cancel(endpoint, job.external_id)
+        if wanted is not None:
+            return Called(job, verb, scheduler.submit(endpoint, wanted))
+        scheduler.cancel(endpoint, job.external_id)
         return Called(job, verb)
     except ProviderError as error:
         metrics.provider_error("scheduler", error.kind)
@@ -173,28 +168,14 @@ def _one_call(held: due.Held, slurm: Slurm, endpoint: SlurmEndpoint, todo: dict[
         return Called(job, verb, error=error)
 
 
-def _spec(job: Job, without: tuple[str, ...] = ()) -> LaunchSpec:
-    return LaunchSpec(
-        name=job.engine_name,
-        script=job.script,
-        nodes=job.nodes,
-        partition=job.partition,
-        time_limit_minutes=job.time_limit_minutes,
-        environment=job.environment,
-        comment=names.token(job.engine_name, "submit", 1),
-        log_path="/fsx/cohort/logs/%j.out",  # the shipper names a stream by its file
-        without=without,
-    )
-
-
-def _tails(slurm: Slurm, known: Known, endpoint: SlurmEndpoint, todo: dict[Any, Any]) -> dict[Any, str]:
+def _tails(scheduler: Launcher[Any], known: Known, endpoint: Endpoint, todo: dict[Any, Any]) -> dict[Any, str]:
     """The last lines of what runs and of what has just ended; the ended first, they are evidence."""
     wanted = [(job, seen) for job, seen, _ in todo.values() if seen and (seen.started_at or seen.state in JOB_ENDS)]
     wanted.sort(key=lambda pair: (pair[1].state not in JOB_ENDS, pair[0].log_read_at is not None, pair[0].log_read_at))
     tails: dict[Any, str] = {}
     for job, seen in wanted[:LOGS_A_STEP]:
         try:
-            tails[job.pk] = slurm.tail(known.account, endpoint, seen.external_id, LOG_LINES)[-LOG_BYTES:]
+            tails[job.pk] = scheduler.tail(known.account, endpoint, seen.external_id, LOG_LINES)[-LOG_BYTES:]
         except ProviderError as error:
             metrics.provider_error("log", error.kind)
             log.warning("log_not_read", job=job.engine_name, kind=error.kind, message=error.message)
@@ -217,7 +198,7 @@ def _unread_evidence(seen: JobSeen | None, step: Followed, tail: str | None) -> 
 def _write(
     held: due.Held,
     known: Known,
-    endpoint: SlurmEndpoint,
+    endpoint: Endpoint,
     todo: dict[Any, Any],
     called: Called | None,
     tails: dict[Any, str],
@@ -228,8 +209,8 @@ def _write(
     more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
     live = bool(unread) or any(step.state not in JOB_ENDS for _, _, step in todo.values())
     due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
-    if known.endpoint is None:
-        keep_access(known.cluster, endpoint)
+    if known.access is None:
+        reaching.keep(known.cluster, endpoint)
     for job, seen, step in todo.values():
         row = rows[job.pk]
         if row.state in JOB_ENDS or row.pk in unread:

@@ -43,6 +43,13 @@ def job_name(installation: str, job: UUID, label: str) -> str:
     return f"{safe[:40].strip('-')}-{_digest(installation, job)[:10]}"
 
 
+def kubernetes_job_name(installation: str, job: UUID, label: str) -> str:
+    """The same for Kubernetes, where it names pods and their hosts too: small letters, digits and dashes, a letter first."""
+    lower = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in label.lower())
+    front = lower[:36].strip("-") or "job"
+    return f"{front if front[0].isalpha() else f'j-{front}'}-{_digest(installation, job)[:10]}"
+
+
 def body_digest(body: Mapping[str, Any]) -> str:
     """Tells whether a request is the one that was accepted."""
     return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).hexdigest()

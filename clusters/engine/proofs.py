@@ -1,20 +1,18 @@
 """Created is not ready: what has to be shown of a cluster first, gathered by looking and kept as typed records."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters import states
-from clusters.access import slurm_endpoint
+from clusters.engine import reaching
 from clusters.engine.facts import ENGINE, Known, smoke_name
 from clusters.engine.seats import STATES
-from clusters.launchers import SlurmEndpoint
-from clusters.models import Cluster, ClusterAccess, FileSystem, Job, Node, Proof
+from clusters.launchers import Endpoint
+from clusters.models import Cluster, FileSystem, Job, Node, Proof
 from clusters.providers import ProviderError, Seen, aws
 from tenants import metrics
 from tenants.history import timeline
@@ -25,7 +23,7 @@ log = structlog.get_logger(__name__)
 Kind = Proof.Kind
 REQUIRED = {
     "slurm": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM, Kind.SMOKE_JOB),
-    "eks": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM),
+    "eks": (Kind.NODES_RUNNING, Kind.FILE_SYSTEM, Kind.SMOKE_JOB),
 }
 BROKEN_FILE_SYSTEM = ("FAILED", "MISCONFIGURED", "MISCONFIGURED_UNAVAILABLE")
 SMOKE_MINUTES = 10
@@ -73,7 +71,7 @@ class Evidence:
     open: bool = True
     failed: str = ""
     results: tuple[Result, ...] = ()
-    endpoint: SlurmEndpoint | None = None
+    endpoint: Endpoint | None = None
     file_systems: Mapping[str, str] | None = None  # external id -> the engine's word
     wants_smoke_job: bool = False
 
@@ -144,9 +142,10 @@ def _file_systems(known: Known, seen: Mapping[str, Seen]) -> tuple[Mapping[str, 
     return words, None
 
 
-def _endpoint(known: Known) -> SlurmEndpoint | None:
+def _endpoint(known: Known) -> Endpoint | None:
     try:
-        return slurm_endpoint(known.account, known.rows["cluster"].name)
+        names = {role: row.name for role, row in known.rows.items()}
+        return reaching.look(reaching.Way(known.cluster.orchestrator, known.account, names))
     except ProviderError as error:
         metrics.provider_error("scheduler", error.kind)
         log.warning("endpoint_not_read", cluster=known.cluster.name, kind=error.kind, message=error.message)
@@ -184,26 +183,9 @@ def write(cluster: Cluster, evidence: Evidence) -> None:
     for external_id, word in (evidence.file_systems or {}).items():
         FileSystem.objects.filter(cluster=cluster, external_id=external_id).update(engine_status=word)
     if evidence.endpoint:
-        keep_access(cluster, evidence.endpoint)
+        reaching.keep(cluster, evidence.endpoint)
     if evidence.wants_smoke_job:
         _launch_smoke_job(cluster)
-
-
-def keep_access(cluster: Cluster, endpoint: SlurmEndpoint) -> ClusterAccess:
-    """Remember how the scheduler is reached; the key is sealed."""
-    row, _ = ClusterAccess.objects.update_or_create(
-        tenant_id=cluster.tenant_id,
-        cluster=cluster,
-        defaults={
-            "url": endpoint.url,
-            "versions": list(endpoint.versions),
-            "username": endpoint.user,
-            "jwt_key": base64.b64encode(endpoint.jwt_key).decode(),
-            "log_group": endpoint.log_group,
-            "read_at": Now(),
-        },
-    )
-    return row
 
 
 def _launch_smoke_job(cluster: Cluster) -> None:

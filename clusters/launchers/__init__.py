@@ -121,6 +121,8 @@ E = TypeVar("E", contravariant=True)
 class Launcher(Protocol[E]):
     """All may raise clusters.providers.ProviderError; `submit` raises kind `unclear` when no answer came."""
 
+    consistency: float  # seconds after a call for which it proves nothing that a job is not in the list
+
     def submit(self, endpoint: E, spec: LaunchSpec) -> str:
         """The scheduler's id. Looks for a job of that name, and takes it over, before it submits."""
         ...
@@ -152,7 +154,9 @@ class Launcher(Protocol[E]):
 def launcher(orchestrator: str) -> Launcher[Any]:
     """The launcher for a cluster by what schedules on it: hyperpod-slurm, parallelcluster, hyperpod-eks."""
     if orchestrator == "hyperpod-eks":
-        raise LookupError(f"no launcher speaks to {orchestrator} yet")
+        from clusters.launchers.kubernetes import Kubernetes
+
+        return Kubernetes()
     from clusters.launchers.slurm import Slurm
 
     return Slurm()

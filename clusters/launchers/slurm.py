@@ -1,6 +1,7 @@
 """Slurm through its REST API: the newest version that the server offers and we speak."""
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -37,6 +38,8 @@ os.register_at_fork(after_in_child=_pool.clear)  # a child must not share its pa
 
 class Slurm:
     """The launcher of a Slurm cluster. A job's name is the key: Slurm itself would take the same name twice."""
+
+    consistency = math.inf  # a controller that has just been started again lists what it had saved
 
     def submit(self, endpoint: Endpoint, spec: LaunchSpec) -> str:
         """Finds the job of that name, or submits it; one that left the controller's memory is asked of accounting."""

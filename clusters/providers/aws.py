@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import botocore.config
+import botocore.credentials
 import botocore.exceptions
 import botocore.loaders
 import botocore.parsers
 import botocore.session
+import botocore.signers
 import urllib3.exceptions
 
 from clusters.providers import Account, ErrorKind, ProviderError
@@ -194,6 +196,33 @@ def environment(account: Account) -> dict[str, str]:
         "AWS_DEFAULT_REGION": account.region,
         "AWS_EC2_METADATA_DISABLED": "true",
     }
+
+
+def identity_question(account: Account, headers: Mapping[str, str], seconds: int = 60) -> str:
+    """A signed address at which STS tells who we are in that account: who is shown it can ask, and learns nothing else.
+
+    EKS takes it, with the name of the cluster among its headers, for proof of the role.
+    """
+    credentials = _let_in(account)
+    client = _cloud.client("sts", account.region, credentials)
+    signer = botocore.signers.RequestSigner(
+        client.meta.service_model.service_id,
+        account.region,
+        "sts",
+        "v4",
+        botocore.credentials.Credentials(credentials.key, credentials.secret, credentials.session_token),
+        _cloud.session().get_component("event_emitter"),
+    )
+    request = {
+        "method": "GET",
+        "url": f"{client.meta.endpoint_url}/?Action=GetCallerIdentity&Version=2011-06-15",
+        "body": {},
+        "headers": dict(headers),
+        "context": {},
+    }
+    return str(
+        signer.generate_presigned_url(request, region_name=account.region, expires_in=seconds, operation_name="")
+    )
 
 
 def model(service: str) -> Any:

@@ -204,13 +204,14 @@ class Cloud:
 
     def catch_up(self, account: str, region: str) -> None:
         """Let everything happen that has become due in this account and Region since somebody looked."""
-        from clusters.sandbox import cloudformation, headnode, hyperpod, instances, slurm
+        from clusters.sandbox import cloudformation, headnode, hyperpod, instances, kubernetes, slurm
 
         cloudformation.catch_up(self, account, region)
         hyperpod.catch_up(self, account, region)
         headnode.catch_up(self, account, region)
         instances.catch_up(self, account, region)
         slurm.catch_up(self, account, region)
+        kubernetes.catch_up(self, account, region)
 
     def addresses_taken(self, account: str, region: str, subnet: str) -> int:
         from clusters.sandbox import hyperpod, instances

@@ -171,7 +171,7 @@ def _canonical(request: Request, signed: Signature) -> str:
     headers = "".join(
         f"{name}:{' '.join(request.headers.get(name, '').split())}\n" for name in signed.headers.split(";")
     )
-    if signed.presigned:
+    if signed.presigned and signed.service == "s3":
         payload = "UNSIGNED-PAYLOAD"
     else:
         payload = request.headers.get("X-Amz-Content-SHA256") or hashlib.sha256(request.get_data()).hexdigest()

@@ -1,10 +1,11 @@
 """EKS: clusters that take ten minutes, their access entries and add-ons."""
 
+import base64
 import secrets
 import uuid
 from typing import Any
 
-from clusters.sandbox import sts
+from clusters.sandbox import certificates, sts
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.errors import AwsError
 from clusters.sandbox.services import Call, operation, page
@@ -203,6 +204,10 @@ def tag_resource(cloud: Cloud, call: Call) -> dict[str, Any]:
     return {}
 
 
+def present(cloud: Cloud, call: Call, name: str) -> dict[str, Any] | None:
+    return _clusters(cloud, call).get(name)
+
+
 def by_arn(cloud: Cloud, call: Call, arn: str) -> dict[str, Any] | None:
     clusters = _clusters(cloud, call).values()
     return next((one for one in clusters if call.arn("eks", f"cluster/{one['name']}") == arn), None)
@@ -262,9 +267,13 @@ def _shown(cloud: Cloud, call: Call, cluster: dict[str, Any]) -> dict[str, Any]:
     }
     if state == "ACTIVE":
         issuer = f"https://oidc.eks.{call.region}.amazonaws.com/id/{cluster['issuer']}"
-        shown["endpoint"] = f"https://{cluster['issuer']}.gr7.{call.region}.eks.amazonaws.com"
+        # AWS gives each API a name of its own; here they share the sandbox's address, and a path tells them apart.
+        secure = cloud.address.replace("http://", "https://", 1)
+        shown["endpoint"] = f"{secure}/k8s/{call.account}/{call.region}/{cluster['name']}"
         shown["identity"] = {"oidc": {"issuer": issuer}}
-        shown["certificateAuthority"] = {"data": "c2FuZGJveA=="}
+        shown["certificateAuthority"] = {
+            "data": base64.b64encode(certificates.authority(cloud.store).encode()).decode()
+        }
     return shown
 
 

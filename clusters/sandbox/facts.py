@@ -75,6 +75,12 @@ def accelerators(instance_type: str) -> tuple[str, int]:
     return "", 0
 
 
+def efa_interfaces(instance_type: str) -> int:
+    row = _instances().get(instance_type, {})
+    told = row.get("max_efa_interfaces", "") if row.get("efa_supported") == "True" else ""
+    return int(told) if told.isdigit() else 0
+
+
 def addresses_per_node(instance_type: str, on_eks: bool) -> int:
     """How many addresses of its subnet one HyperPod node of this type takes (type without `ml.`).
 

@@ -22,6 +22,9 @@ KINDS = (
     "resource_fails",
     "resource_stays",
     "quota_denied",
+    "image_pull",
+    "kueue_stuck",
+    "gone",
 )
 SHELF = "faults"
 

@@ -1,7 +1,9 @@
 """The HTTP server: a thread for each connection, kept alive, on loopback only."""
 
 import http.server
+import socket
 import socketserver
+import ssl
 import sys
 import time
 from typing import Any
@@ -9,9 +11,10 @@ from urllib.parse import unquote
 
 from moto.core.request import Request
 
-from clusters.sandbox import control
+from clusters.sandbox import certificates, control
 from clusters.sandbox.cloud import Cloud, environment
 from clusters.sandbox.errors import NoAnswer
+from clusters.sandbox.kubernetes import rest as kubernetes
 from clusters.sandbox.slurm import rest
 from clusters.sandbox.wire import Answer
 
@@ -23,11 +26,13 @@ class Server(socketserver.ThreadingTCPServer):
 
     def __init__(self, address: tuple[str, int], cloud: Cloud) -> None:
         self.cloud = cloud
+        self.tls = certificates.context(cloud.store)
+        cloud.commit()
         super().__init__(address, Connection)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         # A caller who hangs up is not news.
-        if not isinstance(sys.exc_info()[1], ConnectionError):
+        if not isinstance(sys.exc_info()[1], ConnectionError | ssl.SSLError):
             super().handle_error(request, client_address)
 
 
@@ -40,6 +45,17 @@ class Connection(http.server.BaseHTTPRequestHandler):
     wbufsize = -1
     server: Server
 
+    def setup(self) -> None:
+        """One port for both: AWS is asked in plain HTTP, the API of a cluster over TLS, which begins with a byte of its own."""
+        if self.request.recv(1, socket.MSG_PEEK) == b"\x16":
+            self.request = self.server.tls.wrap_socket(self.request, server_side=True)
+        super().setup()
+
+    def finish(self) -> None:
+        super().finish()
+        if isinstance(self.request, ssl.SSLSocket):
+            self.request.close()
+
     def handle_one(self) -> None:
         path, _, query = self.path.partition("?")
         headers = {name: value for name, value in self.headers.items() if "_" not in name}
@@ -48,6 +64,9 @@ class Connection(http.server.BaseHTTPRequestHandler):
         except NoAnswer as silence:
             time.sleep(float(silence.args[0]) if silence.args else 0)
             self.close_connection = True
+            return
+        if isinstance(answer, kubernetes.Stream):
+            self._stream(answer)
             return
         self.send_response_only(answer.status)
         for name, value in answer.headers.items():
@@ -64,9 +83,29 @@ class Connection(http.server.BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = handle_one
 
-    def _answer(self, path: str, raw_path: str, query: str, headers: dict[str, str], body: bytes) -> Answer:
+    def _stream(self, answer: kubernetes.Stream) -> None:
+        self.send_response_only(200)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        try:
+            for chunk in answer.chunks:
+                self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+                self.wfile.flush()
+            self.wfile.write(b"0\r\n\r\n")
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True  # whoever watched has gone
+
+    def _answer(
+        self, path: str, raw_path: str, query: str, headers: dict[str, str], body: bytes
+    ) -> Answer | kubernetes.Stream:
         if path.startswith("/_sandbox/"):
             return control.answer(self.server.cloud, self.command, path, query, body)
+        if path.startswith("/k8s/"):
+            if not isinstance(self.request, ssl.SSLSocket):
+                return Answer(400, b"Client sent an HTTP request to an HTTPS server.\n", {"Content-Type": "text/plain"})
+            return kubernetes.answer(self.server.cloud, self.command, path, query, headers, body)
         if path.startswith("/slurm/"):
             return rest.answer(self.server.cloud, self.command, path, query, headers, body)
         return self.server.cloud.answer(Request(environment(self.command, raw_path, query, body, headers)))

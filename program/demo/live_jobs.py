@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+import yaml
+
 from clusters import actions
+from clusters.engine import reaching
+from clusters.launchers import manifests
 from clusters.models import Cluster, Job
-from clusters.states import JOB_NOT_SUBMITTED as NOT_SUBMITTED
 from clusters.states import TAKES_JOBS
 from program.demo import programme_file
 from program.demo.dates import Row
 from program.demo.directory import Directory
 from program.demo.past.checks import JOB_LIVES
-from tenants.history import timeline
-from tenants.history.models import Entry
 from tenants.models import Person, Tenant
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -24,6 +25,8 @@ WAITS = "demo_jobs"
 LOOK_AGAIN = timedelta(seconds=15)
 KEY = "PROGRAMME_JOB"  # in a job's environment: which job of the file it is, so that none is launched twice
 STEPS = 200_000
+# No registry has it: on the sandbox cloud nothing is pulled, and what a person would see is an image by its digest.
+IMAGE = "{account}.dkr.ecr.{region}.amazonaws.com/training@sha256:" + "d3" * 32
 SCRIPT = f"""#!/bin/bash
 #SBATCH --exclusive
 srun python train.py --train-iters {STEPS}
@@ -43,29 +46,6 @@ def wish(told: Row, who: Directory) -> int:
     return count
 
 
-def note_unlaunchable(told: Row, who: Directory) -> int:
-    """Say once, in the participant's history, which jobs of the file no launcher can submit. Returns how many there are."""
-    count = 0
-    for participant in told["participants"]:
-        with acting_for(who.tenants[participant["slug"]], staff=True):
-            there = set(Entry.objects.filter(kind=NOT_SUBMITTED).values_list("facts__imported", flat=True))
-            for cluster in Cluster.objects.filter(wanted=True).exclude(orchestrator__in=TAKES_JOBS):
-                for row in _missing(told, cluster, participant["slug"]):
-                    if row["id"] not in there:
-                        timeline.record(
-                            NOT_SUBMITTED,
-                            about=cluster,
-                            by="engine",
-                            source=timeline.IMPORT,
-                            imported=row["id"],
-                            name=row["name"],
-                            cluster_name=cluster.name,
-                            orchestrator=cluster.orchestrator,
-                        )
-                    count += 1
-    return count
-
-
 def _missing(told: Row, cluster: Cluster, slug: str) -> Iterator[Row]:
     launched = {job.environment.get(KEY) for job in Job.objects.filter(cluster=cluster)}
     for row in told.get("jobs", []):
@@ -78,7 +58,12 @@ def _missing(told: Row, cluster: Cluster, slug: str) -> Iterator[Row]:
 def launch_when_ready(held: due.Held) -> None:
     """The jobs of one cluster, in the file's order, so that those that wait there wait here too."""
     with acting_for(held.tenant_id, staff=True):
-        cluster = Cluster.objects.select_for_update(of=("self",), no_key=True).filter(pk=held.ref).first()
+        cluster = (
+            Cluster.objects.select_related("account")
+            .select_for_update(of=("self",), no_key=True)
+            .filter(pk=held.ref)
+            .first()
+        )
         if cluster is None or not cluster.wanted:
             due.remove(held)
             return
@@ -91,12 +76,22 @@ def launch_when_ready(held: due.Held) -> None:
             actions.launch_job(
                 cluster=cluster,
                 name=row["name"],
-                script=SCRIPT,
+                script=_script(cluster, row),
                 nodes=row["nodes"],
                 by=by,
                 environment={KEY: row["id"]},
             )
         due.remove(held)
+
+
+def _script(cluster: Cluster, row: Row) -> str:
+    """The script of a job; on Kubernetes the manifest that runs it."""
+    if cluster.orchestrator != "hyperpod-eks":
+        return SCRIPT
+    place = manifests.Place(reaching.NAMESPACE, cluster.main_type)
+    image = IMAGE.format(account=cluster.account.account_id, region=cluster.region)
+    work = manifests.Work(name="training", image=image, nodes=row["nodes"], script=SCRIPT)
+    return yaml.safe_dump(manifests.pytorch_job(place, work), sort_keys=False)
 
 
 def _engineer(told: Row, slug: str) -> str:

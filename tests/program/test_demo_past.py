@@ -219,18 +219,6 @@ def test_every_item_of_a_held_review_has_its_outcome(past: Past) -> None:
         assert Entry.objects.filter(kind="review.item_outcome").count() == sum(len(lists[number]) for number in held)
 
 
-def test_jobs_that_nothing_here_can_launch_are_named_once_as_not_submitted(past: Past) -> None:
-    on_eks = {row["name"] for _where, _who, row in programme_file.clusters(past.told) if "eks" in row["orchestrator"]}
-    wanted = {
-        row["id"] for row in past.told["jobs"] if row["cluster"] in on_eks and row["state"] in ("running", "pending")
-    }
-    for _twice in range(2):
-        assert live_jobs.note_unlaunchable(past.told, past.who) == len(wanted) > 0
-    with reading_everyone():
-        told = list(Entry.objects.filter(kind="job.not_submitted").values_list("facts__imported", flat=True))
-    assert sorted(told) == sorted(wanted)
-
-
 def test_reviews_were_held_by_whom_and_when_the_file_says(past: Past) -> None:
     with reading_everyone():
         for row in past.told["weekly_reviews"]:

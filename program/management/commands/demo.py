@@ -60,8 +60,6 @@ class Command(BaseCommand):
         wanted = [cluster["name"] for _, cluster in launches.launchable(told)]
         loading.load(Past(told, shift, who), self.stdout.write)
         self.stdout.write(f"{live_jobs.wish(told, who)} jobs follow when their clusters are ready")
-        if left := live_jobs.note_unlaunchable(told, who):
-            self.stdout.write(f"{left} jobs are not submitted: nothing here launches on their engine yet")
         if refused:
             raise CommandError(f"{len(refused)} clusters were refused: {', '.join(refused)}.")
         if wait and not launches.wait_until_settled(wanted, self.stdout.write, timeout):

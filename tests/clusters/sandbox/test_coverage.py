@@ -42,7 +42,9 @@ INVALID = {
     "InvalidParameterException", "InvalidInstanceType", "IllegalArgumentException", "BadRequest", "InvalidRequest",
 }  # fmt: skip
 LONGEST = 3000  # what is longer than this to be too long is not worth its sending
-UNCHECKED = {"s3"}  # moto reads its parameters from paths and headers; the product sends it bytes under a key
+# moto reads the parameters of S3 from paths and headers; the product sends it bytes under a key. Of EKS it asks for one
+# cluster by its name, which is the path itself.
+UNCHECKED = {"s3", "eks"}
 
 
 @dataclass
@@ -93,6 +95,7 @@ ROWS = [
     Row("sts", "AssumeRole", lambda s: {"RoleArn": s.account.role_arn, "RoleSessionName": "cover",
                                         "ExternalId": s.account.external_id},
         {"RoleArn": "arn:aws:iam::000000000001:role/Nobody"}, "AccessDenied"),
+    Row("eks", "DescribeCluster", lambda s: {"name": "cover"}, {"name": "none"}, "ResourceNotFoundException"),
     Row("cloudformation", "CreateStack", lambda s: STACK | {"TemplateBody": json.dumps(LOG_TEMPLATE)}),
     Row("cloudformation", "DescribeStacks", lambda s: STACK, {"StackName": "none"}, "ValidationError"),
     Row("cloudformation", "DescribeStackEvents", lambda s: STACK, {"StackName": "none"}, "ValidationError"),
@@ -293,6 +296,7 @@ def stage(cloud: Process) -> Stage:
     _kept_disks(account)
     slurm.submit("echo seen", name="seen")
     account.stack("kept", KEPT)
+    _kubernetes(account)
     account.stack("stuck", _growing(made["Subnet"], 1200))
     cloud.fault("resource_fails", service="cloudformation", account=account.id, match="Half")
     account.stack("half", {"Resources": {"Half": LOG_TEMPLATE["Resources"]["Log"]}}, OnFailure="DO_NOTHING")
@@ -318,6 +322,14 @@ def stage(cloud: Process) -> Stage:
     # In the cloud's own order: the head comes first.
     ids = [node["InstanceId"] for node in nodes]
     return Stage(account, made, ids, arn, slurm.log_group, instance, table, image, request, "cover-images", database)
+
+
+def _kubernetes(account: Account) -> None:
+    ranges = [{"Name": "cidr-block", "Values": ["10.9.0.0/24", "10.9.1.0/24"]}]
+    subnets = [each["SubnetId"] for each in account("ec2").describe_subnets(Filters=ranges)["Subnets"]]
+    account("eks").create_cluster(
+        name="cover", roleArn=account.outputs("net")["Role"], resourcesVpcConfig={"subnetIds": subnets}, tags={"a": "b"}
+    )
 
 
 KEPT: dict[str, Any] = {

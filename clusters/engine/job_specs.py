@@ -1,0 +1,74 @@
+"""What the launcher is given for a job: on Slurm its script, on Kubernetes the object that runs it."""
+
+from typing import Any
+
+import yaml
+
+from clusters import manifest_files
+from clusters.engine import names, quarantines
+from clusters.engine.reaching import NAMESPACE
+from clusters.launchers import LaunchSpec, manifests
+from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine
+
+# What the proof of a cluster runs in: small, and nothing of it is ours or the participant's.
+PROOF_IMAGE = "public.ecr.aws/docker/library/busybox:1.37"
+PROOF_COMMAND = ("/bin/sh", "-c", "hostname")
+
+
+def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
+    """Read inside a scope."""
+    on_kubernetes = cluster.orchestrator == "hyperpod-eks"
+    return LaunchSpec(
+        name=job.engine_name,
+        script=job.script,
+        nodes=job.nodes,
+        partition=job.partition,
+        time_limit_minutes=job.time_limit_minutes,
+        environment=job.environment,
+        comment=names.token(job.engine_name, "submit", 1),
+        log_path="/fsx/cohort/logs/%j.out",  # the shipper names a stream by its file
+        again=job.last_call_at is not None,
+        without=_kept_away(cluster) if on_kubernetes else quarantines.kept_away(cluster),
+        manifest=manifest(job, cluster, namespace) if on_kubernetes else None,
+    )
+
+
+def _kept_away(cluster: Cluster) -> tuple[str, ...]:
+    """The nodes that no new job should meet, as Kubernetes names HyperPod's instances."""
+    held = Quarantine.objects.filter(cluster=cluster, lifted_at=None)
+    return tuple(sorted(f"hyperpod-{instance}" for instance in held.values_list("instance_id", flat=True)))
+
+
+def manifest(job: Job, cluster: Cluster, namespace: str) -> dict[str, Any]:
+    """The participant's own manifest as it was checked, or one made around the script."""
+    if manifest_files.is_manifest(job.script):
+        return manifest_files.read(job.script)
+    seat = Node.objects.filter(cluster=cluster, group=job.partition).values_list("instance_type", flat=True).first()
+    place = manifests.Place(namespace, (seat or "").removeprefix("ml."))
+    proof = job.purpose == Job.Purpose.PROOF
+    work = manifests.Work(
+        name=job.engine_name,
+        image=PROOF_IMAGE if proof else image(job, cluster),
+        nodes=job.nodes,
+        script=job.script,
+        command=PROOF_COMMAND if proof else (),
+        time_limit_minutes=job.time_limit_minutes,
+        auto_resume=not proof,
+    )
+    return manifests.pytorch_job(place, work)
+
+
+def starting_manifest(cluster: Cluster, nodes: int) -> str:
+    """What a person may begin with: a job that fits this cluster's nodes."""
+    row = ContainerImage.objects.filter(cluster=cluster, until_revision=None).order_by("name").first()
+    named = row.uri if row else "REGISTRY/REPOSITORY@sha256:DIGEST"
+    place = manifests.Place(NAMESPACE, cluster.main_type)
+    command = ("torchrun", "--nnodes", str(nodes), "train.py")
+    made = manifests.pytorch_job(place, manifests.Work("training", named, nodes, command=command))
+    return str(yaml.safe_dump(made, sort_keys=False))
+
+
+def image(job: Job, cluster: Cluster) -> str:
+    """The image that it was launched with, by digest."""
+    row = ContainerImage.objects.filter(cluster=cluster, digest=job.image_digest).order_by("revision").first()
+    return row.uri if row else ""

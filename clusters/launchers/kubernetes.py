@@ -1,0 +1,405 @@
+"""Kubernetes through its official client: jobs of the training operator, of HyperPod's operator and of the trainer."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import urllib3
+
+from clusters.launchers import Ended, JobSeen, KubernetesEndpoint, LaunchSpec, NodeSeen, manifests
+from clusters.launchers import kubernetes_words as words
+from clusters.providers import Account, ProviderError
+
+TIMEOUT = (3, 15)
+PAGE = 2000
+OURS = f"{manifests.MANAGED_BY}={manifests.OURS}"
+KUEUE = ("kueue.x-k8s.io", "v1beta1", "workloads")
+JOB_UID = "kueue.x-k8s.io/job-uid"
+CLIENTS = 50
+
+
+class Kubernetes:
+    """The launcher of an EKS cluster. A job's name is its key, and the API keeps two of one name apart by itself."""
+
+    consistency = 0.0  # its lists are read from what a majority of its database holds
+
+    def submit(self, endpoint: KubernetesEndpoint, spec: LaunchSpec) -> str:
+        """Creates the object; what is there under its name already is taken over if we made it, and refused if not."""
+        if spec.manifest is None:
+            raise ProviderError("refused", "A job on Kubernetes needs a manifest.", code="NoManifest")
+        kind = str(spec.manifest.get("kind"))
+        if kind not in manifests.KINDS:
+            raise ProviderError("refused", f"{kind} is none of {', '.join(manifests.KINDS)}.", code="UnknownKind")
+        token = spec.comment or spec.name
+        secret = f"{spec.name}-env" if spec.environment else ""
+        mark = manifests.Mark(spec.name, token, secret, tuple(sorted(spec.environment)), spec.held, spec.without)
+        body = manifests.marked(spec.manifest, endpoint.namespace, mark)
+        try:
+            there = _custom(endpoint, "create", kind, body=body, field_validation="Strict")
+        except ProviderError as error:
+            if error.code != "AlreadyExists":
+                raise
+            there = _custom(endpoint, "get", kind, spec.name)
+            if (there["metadata"].get("annotations") or {}).get(manifests.TOKEN) != token:
+                sentence = (
+                    f"In the namespace {endpoint.namespace} there is already a {kind} {spec.name} that Cohort did not make; "
+                    "it is not touched. Launch under another name, or delete it."
+                )
+                raise ProviderError("refused", sentence, code="Foreign") from error
+        if spec.environment:
+            _keep_secret(endpoint, secret, spec.environment, there)
+        return words.external_id(kind, spec.name)
+
+    def observe(self, endpoint: KubernetesEndpoint) -> list[JobSeen]:
+        """One list call for each kind of job, one for pods, and one for Kueue's workloads where a job is held back."""
+        found = [thing for kind in manifests.KINDS for thing in _jobs(endpoint, kind)]
+        if not found:
+            return []
+        pods: dict[str, list[Mapping[str, Any]]] = {}
+        for pod in _pods(endpoint):
+            pods.setdefault(words.job_of(pod), []).append(pod)
+        held = any(_suspended(thing) for thing in found)
+        workloads = {
+            (thing["metadata"].get("labels") or {}).get(JOB_UID): thing
+            for thing in (_workloads(endpoint) if held else [])
+        }
+        now = datetime.now(UTC)
+        return [
+            words.seen(thing, pods.get(thing["metadata"]["name"], []), workloads.get(thing["metadata"]["uid"]), now)
+            for thing in found
+        ]
+
+    def nodes(self, endpoint: KubernetesEndpoint) -> list[NodeSeen]:
+        used: dict[str, int] = {}
+        for pod in _pods(endpoint):
+            if words.still_running([pod]) and pod["spec"].get("nodeName"):
+                for container in pod["spec"]["containers"]:
+                    limits = (container.get("resources") or {}).get("limits") or {}
+                    taken = sum(int(limits.get(name, 0)) for name in (manifests.GPU, manifests.NEURON))
+                    used[pod["spec"]["nodeName"]] = used.get(pod["spec"]["nodeName"], 0) + taken
+        core, asked = _core(endpoint), {"_preload_content": False, "_request_timeout": TIMEOUT}
+        told = _read(_call(core.list_node, **asked))
+        return [words.node(thing, used.get(thing["metadata"]["name"], 0)) for thing in told["items"]]
+
+    def cancel(self, endpoint: KubernetesEndpoint, external_id: str) -> None:
+        """Delete it, its pods first: while the object is there, so may be a pod. Its list is consistent: gone is gone."""
+        self._change(endpoint, external_id, "delete", propagation_policy="Foreground")
+
+    def hold(self, endpoint: KubernetesEndpoint, external_id: str) -> None:
+        self._suspend(endpoint, external_id, True)
+
+    def release(self, endpoint: KubernetesEndpoint, external_id: str) -> None:
+        self._suspend(endpoint, external_id, False)
+
+    def requeue(self, endpoint: KubernetesEndpoint, external_id: str) -> None:
+        """Only HyperPod's operator begins a job again because one of its pods went."""
+        told = words.read_id(external_id)
+        if told is None:
+            return
+        kind, name = told
+        if kind != "HyperPodPyTorchJob":
+            sentence = f"A {kind} cannot be sent back to its queue. Cancel it and launch it again; it begins from its checkpoint."
+            raise ProviderError("refused", sentence, code="NoRequeue")
+        pods = words.still_running(_pods(endpoint, f"{manifests.JOB}={name}"))
+        if pods:
+            _call(
+                _core(endpoint).delete_namespaced_pod,
+                pods[0],
+                endpoint.namespace,
+                _preload_content=False,
+                _request_timeout=TIMEOUT,
+            )
+
+    def tail(self, account: Account, endpoint: KubernetesEndpoint, external_id: str, lines: int = 200) -> str:
+        """The last lines of the pod that tells most: one that failed, else the last rank's, which reports the steps."""
+        told = words.read_id(external_id)
+        if told is None:
+            return ""
+        kind, name = told
+        label = words.JOBSET if kind == "TrainJob" else manifests.JOB
+        pods = [
+            pod for pod in _pods(endpoint, f"{label}={name}") if (pod.get("status") or {}).get("phase") != "Pending"
+        ]
+        if not pods:
+            return ""
+        pods.sort(
+            key=lambda pod: (
+                pod["metadata"]["name"].rstrip("0123456789"),
+                len(pod["metadata"]["name"]),
+                pod["metadata"]["name"],
+            )
+        )
+        try:
+            answer = _call(
+                _core(endpoint).read_namespaced_pod_log,
+                pods[-1]["metadata"]["name"],
+                endpoint.namespace,
+                tail_lines=min(max(lines, 1), 10_000),
+                _preload_content=False,
+                _request_timeout=TIMEOUT,
+            )
+        except ProviderError as error:
+            if error.code in ("NotFound", "BadRequest"):  # the pod went, or its container has not begun
+                return ""
+            raise
+        return str(answer.data.decode("utf-8", "replace")).rstrip("\n")
+
+    def ended(self, endpoint: KubernetesEndpoint, since: datetime) -> list[Ended]:
+        raise ProviderError("refused", "Kubernetes keeps no accounts of jobs that have ended.", code="NoAccounting")
+
+    def tidy(self, endpoint: KubernetesEndpoint, external_id: str) -> int:
+        """Delete pods that an ended job has left running; returns how many there were."""
+        told = words.read_id(external_id)
+        if told is None:
+            return 0
+        kind, name = told
+        label = words.JOBSET if kind == "TrainJob" else manifests.JOB
+        left = words.still_running(_pods(endpoint, f"{label}={name}"))
+        for pod in left:
+            try:
+                _call(
+                    _core(endpoint).delete_namespaced_pod,
+                    pod,
+                    endpoint.namespace,
+                    _preload_content=False,
+                    _request_timeout=TIMEOUT,
+                )
+            except ProviderError as error:
+                if error.code != "NotFound":
+                    raise
+        return len(left)
+
+    def _change(self, endpoint: KubernetesEndpoint, external_id: str, verb: str, **more: Any) -> None:
+        told = words.read_id(external_id)
+        if told is None:
+            return
+        try:
+            _custom(endpoint, verb, *told, **more)
+        except ProviderError as error:
+            if error.code != "NotFound":
+                raise
+
+    def _suspend(self, endpoint: KubernetesEndpoint, external_id: str, wanted: bool) -> None:
+        """Kueue lets go what it has admitted, so where it queues the job it is Kueue that is told to hold it."""
+        told = words.read_id(external_id)
+        if told is None:
+            return
+        kind, name = told
+        try:
+            there = _custom(endpoint, "get", kind, name)
+        except ProviderError as error:
+            if error.code == "NotFound":
+                return
+            raise
+        patch: dict[str, Any] = {"metadata": {"annotations": {manifests.HELD: "yes" if wanted else None}}, "kind": kind}
+        queued = (there["metadata"].get("labels") or {}).get(manifests.QUEUE)
+        if not queued:
+            manifests.suspend(patch, wanted)
+        patch.pop("kind")
+        self._change(endpoint, external_id, "patch", body=patch)
+        if queued:
+            for workload in _workloads(endpoint, f"{JOB_UID}={there['metadata']['uid']}"):
+                group, version, plural = KUEUE
+                body = {"spec": {"active": not wanted}}
+                name = workload["metadata"]["name"]
+                _patch(endpoint, group, version, plural, name, body)
+
+
+class Clients:
+    """What one process keeps between calls: a client for each API, with its connections."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[str, str], Any] = {}
+        self.files: list[Any] = []
+
+    def client(self, endpoint: KubernetesEndpoint) -> Any:
+        # Here and not above: the library takes more than a second to load, and only who speaks to Kubernetes needs it.
+        from kubernetes import client
+
+        key = (endpoint.url, endpoint.ca_pem)
+        if key not in self.made:
+            if len(self.made) >= CLIENTS:
+                self.clear()
+            settings = client.Configuration()
+            settings.host, settings.retries, settings.verify_ssl = endpoint.url, False, True
+            settings.ssl_ca_cert = self._file(endpoint.ca_pem)
+            self.made[key] = client.ApiClient(settings)
+        self.made[key].set_default_header("authorization", f"Bearer {endpoint.token}")
+        return self.made[key]
+
+    def _file(self, text: str) -> str:
+        """The library takes the authority as a file; it lives as long as the client."""
+        file = tempfile.NamedTemporaryFile("w", prefix="cohort-ca-", suffix=".pem")  # noqa: SIM115
+        file.write(text)
+        file.flush()
+        self.files.append(file)
+        return file.name
+
+    def clear(self) -> None:
+        self.made.clear()
+        self.files.clear()
+
+
+_clients = Clients()
+
+
+def _start_again() -> None:
+    """A child process must not share its parent's open connections."""
+    global _clients
+    _clients = Clients()
+
+
+os.register_at_fork(after_in_child=_start_again)
+
+
+def _core(endpoint: KubernetesEndpoint) -> Any:
+    from kubernetes import client
+
+    return client.CoreV1Api(_clients.client(endpoint))
+
+
+def _custom(endpoint: KubernetesEndpoint, verb: str, kind: str, name: str = "", **more: Any) -> dict[str, Any]:
+    """One call about one object of one of our kinds."""
+    from kubernetes import client
+
+    api = client.CustomObjectsApi(_clients.client(endpoint))
+    method = getattr(api, f"{verb}_namespaced_custom_object")
+    group, version, plural = manifests.KINDS[kind]
+    named = {"name": name} if name else {}
+    more = {**more, **named, "_request_timeout": TIMEOUT}
+    told: dict[str, Any] = _call(method, group, version, endpoint.namespace, plural, **more)
+    return told
+
+
+def _patch(endpoint: KubernetesEndpoint, group: str, version: str, plural: str, name: str, body: Any) -> None:
+    from kubernetes import client
+
+    api = client.CustomObjectsApi(_clients.client(endpoint))
+    _call(
+        api.patch_namespaced_custom_object,
+        group,
+        version,
+        endpoint.namespace,
+        plural,
+        name,
+        body,
+        _request_timeout=TIMEOUT,
+    )
+
+
+def _listed(
+    endpoint: KubernetesEndpoint, group: str, version: str, plural: str, selector: str
+) -> Iterator[dict[str, Any]]:
+    """Page after page; nothing where the cluster does not know the kind, because nobody installed its operator."""
+    from kubernetes import client
+
+    api, following = client.CustomObjectsApi(_clients.client(endpoint)), ""
+    while True:
+        more = {"_continue": following} if following else {}
+        try:
+            told = _call(
+                api.list_namespaced_custom_object, group, version, endpoint.namespace, plural,
+                label_selector=selector, limit=PAGE, _request_timeout=TIMEOUT, **more,
+            )  # fmt: skip
+        except ProviderError as error:
+            if error.code == "NoSuchKind":
+                return
+            raise
+        yield from told["items"]
+        following = (told.get("metadata") or {}).get("continue") or ""
+        if not following:
+            return
+
+
+def _jobs(endpoint: KubernetesEndpoint, kind: str) -> Iterator[dict[str, Any]]:
+    yield from ({**thing, "kind": kind} for thing in _listed(endpoint, *manifests.KINDS[kind], OURS))
+
+
+def _workloads(endpoint: KubernetesEndpoint, selector: str = "") -> Iterator[dict[str, Any]]:
+    yield from _listed(endpoint, *KUEUE, selector)
+
+
+def _pods(endpoint: KubernetesEndpoint, selector: str = "") -> Iterator[dict[str, Any]]:
+    core, following = _core(endpoint), ""
+    while True:
+        more = {"_continue": following} if following else {}
+        told = _read(
+            _call(
+                core.list_namespaced_pod, endpoint.namespace, label_selector=selector, limit=PAGE,
+                _preload_content=False, _request_timeout=TIMEOUT, **more,
+            )
+        )  # fmt: skip
+        yield from told["items"]
+        following = (told.get("metadata") or {}).get("continue") or ""
+        if not following:
+            return
+
+
+def _suspended(thing: Mapping[str, Any]) -> bool:
+    conditions = (thing.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Suspended" and one["status"] == "True" for one in conditions)
+
+
+def _keep_secret(endpoint: KubernetesEndpoint, name: str, values: Mapping[str, str], owner: Mapping[str, Any]) -> None:
+    """Values that nobody may read in the job's object; they go with it."""
+    meta = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "labels": {manifests.MANAGED_BY: manifests.OURS}, "ownerReferences": [reference]},
+        "type": "Opaque",
+        "stringData": dict(values),
+    }
+    try:
+        _call(
+            _core(endpoint).create_namespaced_secret,
+            endpoint.namespace,
+            body,
+            _preload_content=False,
+            _request_timeout=TIMEOUT,
+        )
+    except ProviderError as error:
+        if error.code != "AlreadyExists":
+            raise
+
+
+def _read(answer: Any) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(answer.data)
+    return told
+
+
+def _call(method: Any, *words_: Any, **more: Any) -> Any:
+    """One request; what went wrong is said in our words."""
+    from kubernetes.client import ApiException
+
+    try:
+        return method(*words_, **more)
+    except ApiException as error:
+        raise _told(error) from error
+    except urllib3.exceptions.HTTPError as error:
+        raise ProviderError("unclear", f"Kubernetes gave no answer: {error}", code=type(error).__name__) from error
+
+
+def _told(error: Any) -> ProviderError:
+    try:
+        status = json.loads(error.body or "{}")
+    except (ValueError, TypeError):
+        status = {}
+    status = status if isinstance(status, dict) else {}
+    number, reason = int(error.status or 0), str(status.get("reason") or "")
+    message = str(status.get("message") or error.reason or "Kubernetes gave no reason.")
+    if number == 0:
+        return ProviderError("unclear", f"Kubernetes gave no answer: {message}", code="NoAnswer")
+    if number in (401, 403):
+        return ProviderError("denied", f"Kubernetes does not let us in: {message}", code=reason or str(number))
+    if number == 429:
+        return ProviderError("throttled", message, code=reason or "429")
+    if number >= 500:
+        return ProviderError("unclear", f"Kubernetes answered {number}: {message}", code=reason or str(number))
+    if number == 404 and not reason:
+        return ProviderError("refused", "The cluster does not know this kind.", code="NoSuchKind")
+    return ProviderError("refused", message, code=reason or str(number))
