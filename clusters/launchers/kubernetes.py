@@ -33,6 +33,9 @@ class Kubernetes:
         kind = str(spec.manifest.get("kind"))
         if kind not in manifests.KINDS:
             raise ProviderError("refused", f"{kind} is none of {', '.join(manifests.KINDS)}.", code="UnknownKind")
+        if spec.array or spec.after or spec.begin_at:
+            sentence = "Kubernetes knows no arrays, no job that waits for another and none that waits for a time; launch it then."
+            raise ProviderError("refused", sentence, code="NotHere")
         token = spec.comment or spec.name
         secret = f"{spec.name}-env" if spec.environment else ""
         mark = manifests.Mark(spec.name, token, secret, tuple(sorted(spec.environment)), spec.held, spec.without)
@@ -74,15 +77,18 @@ class Kubernetes:
 
     def nodes(self, endpoint: KubernetesEndpoint) -> list[NodeSeen]:
         used: dict[str, int] = {}
+        pods: list[str] = []
         for pod in _pods(endpoint):
             if words.still_running([pod]) and pod["spec"].get("nodeName"):
+                pods.append(pod["spec"]["nodeName"])
                 for container in pod["spec"]["containers"]:
                     limits = (container.get("resources") or {}).get("limits") or {}
                     taken = sum(int(limits.get(name, 0)) for name in (manifests.GPU, manifests.NEURON))
                     used[pod["spec"]["nodeName"]] = used.get(pod["spec"]["nodeName"], 0) + taken
         core, asked = _core(endpoint), {"_preload_content": False, "_request_timeout": TIMEOUT}
         told = _read(_call(core.list_node, **asked))
-        return [words.node(thing, used.get(thing["metadata"]["name"], 0)) for thing in told["items"]]
+        names = [(thing, thing["metadata"]["name"]) for thing in told["items"]]
+        return [words.node(thing, used.get(name, 0), pods.count(name)) for thing, name in names]
 
     def cancel(self, endpoint: KubernetesEndpoint, external_id: str) -> None:
         """Delete it, its pods first: while the object is there, so may be a pod. Its list is consistent: gone is gone."""

@@ -65,7 +65,7 @@ def _state(
     if "Failed" in true:
         return _failed(true["Failed"], pods)
     if thing["metadata"].get("deletionTimestamp"):
-        return "running", "Terminating", "Kubernetes is taking its pods away."
+        return "running" if running else "queued", "Terminating", "Kubernetes is taking its pods away."
     if "Suspended" in true:
         return "queued", "Suspended", _why_suspended(thing, workload, now)
     again = "Restarting" in true and "Running" not in true
@@ -211,7 +211,8 @@ def still_running(pods: Iterable[Thing]) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods if _phase(pod) in ("Running", "Pending")]
 
 
-def node(thing: Thing, used: int) -> NodeSeen:
+def node(thing: Thing, used: int, pods: int) -> NodeSeen:
+    """One node, with how many accelerators are taken and how many pods of jobs are on it."""
     status, spec = thing.get("status") or {}, thing.get("spec") or {}
     ready = next((one for one in status.get("conditions") or [] if one["type"] == "Ready"), {})
     taken = status.get("allocatable") or {}
@@ -224,7 +225,7 @@ def node(thing: Thing, used: int) -> NodeSeen:
     elif ready.get("status") != "True":
         state = "unknown" if not ready else "down"
     else:
-        state = "draining" if barred else "busy" if used else "idle"
+        state = "draining" if barred else "busy" if pods else "idle"
     well = state in ("idle", "busy")
     return NodeSeen(
         name=thing["metadata"]["name"],

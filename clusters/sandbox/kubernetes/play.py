@@ -247,7 +247,7 @@ def _fail(scene: Scene, run: Run, told: Asked, reason: str, why: str) -> None:
     if reason == "DeadlineExceeded":
         for pod in run.pods:
             if pod.phase == "Running":
-                pod.wiped = scene.at + GRACE
+                pod.wiped, pod.ended = scene.at + GRACE, scene.at
     _clean(scene, run, told)
 
 
@@ -255,7 +255,7 @@ def _clean(scene: Scene, run: Run, told: Asked) -> None:
     """What the job's own policy says of its pods once it is over."""
     for pod in run.pods:
         if told.cleans == "All" or (told.cleans == "Running" and pod.phase in ("Running", "Pending")):
-            pod.wiped = min(pod.wiped, scene.at + GRACE)
+            pod.wiped, pod.ended = min(pod.wiped, scene.at + GRACE), min(pod.ended, scene.at)
 
 
 def _stop(scene: Scene, run: Run) -> None:
