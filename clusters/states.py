@@ -85,6 +85,8 @@ OPEN = frozenset({"waiting", "running"})
 
 ALERT: Moves = {"firing": {"resolved"}, "resolved": set()}
 
+SEARCH: Moves = {"running": {"done", "cancelled"}, "done": set(), "cancelled": set()}
+
 USAGE_DISPUTE: Moves = {"open": {"settled"}, "settled": set()}
 
 QUOTA_REQUEST: Moves = {
@@ -295,3 +297,9 @@ QUARANTINED = kind(
     severity="normal",
 )
 LET_BACK = kind("quarantine.lifted", _("{actor} took {node} out of quarantine: {what}"), icon="circle-check")
+
+SEARCH_BEGAN = kind(
+    "search.began", _("{actor} began to test {count} nodes of {cluster_name} in pairs: {why}"), icon="search"
+)
+kind("search.done", _("The pair tests of {cluster_name} are over. Named: {nodes}"), icon="search")
+kind("search.cancelled", _("{actor} stopped the pair tests of {cluster_name}"), icon="player-stop")

@@ -16,6 +16,7 @@ from clusters import (
     quarantine_views,
     quota_views,
     request_views,
+    search_views,
     usage_views,
     views,
 )
@@ -44,6 +45,9 @@ urlpatterns = [
     path("t/<slug:tenant>/clusters/<uuid:pk>/usage/dispute/", usage_views.dispute, name="dispute_usage"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/lend/", usage_views.lend, name="lend_nodes"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/take-back/", usage_views.take_back, name="take_back_nodes"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/searches/", search_views.searches, name="searches"),
+    path("t/<slug:tenant>/searches/<uuid:pk>/", search_views.search, name="search"),
+    path("t/<slug:tenant>/searches/<uuid:pk>/stop/", search_views.stop, name="stop_search"),
     path("t/<slug:tenant>/nodes/<uuid:pk>/quarantine/", quarantine_views.hold, name="quarantine_node"),
     path("t/<slug:tenant>/quarantines/<uuid:pk>/lift/", quarantine_views.lift, name="lift_quarantine"),
     path("t/<slug:tenant>/usage-disputes/<uuid:pk>/settle/", usage_views.settle, name="settle_usage"),

@@ -81,7 +81,7 @@ def others(window: Window) -> list[Told]:
 
 def _not_ours() -> Q:
     """Proof jobs belong to a cluster becoming ready and are no milestone of anybody's training."""
-    return ~Q(subject=Job.SUBJECT, subject_id__in=Job.objects.filter(purpose=Job.Purpose.PROOF).values("pk"))
+    return ~Q(subject=Job.SUBJECT, subject_id__in=Job.objects.exclude(purpose=Job.Purpose.TRAINING).values("pk"))
 
 
 def actions(window: Window) -> list[ActionThen]:

@@ -77,7 +77,7 @@ def _end_of(alert: Alert, entry: Entry) -> None:
 
 def _is_a_proof(found: Found) -> bool:
     """A failed proof keeps its cluster from being ready, which is what somebody should look at."""
-    return found.job is not None and found.job.purpose == "proof"
+    return found.job is not None and found.job.purpose != "training"
 
 
 def similar(signature: str) -> Case | None:

@@ -354,6 +354,22 @@ def job(of: c.Cluster, name: str, **more: Any) -> c.Job:
 
 def _work(made: Examples) -> None:
     made.by_noun["jobs"] = running = job(made["clusters"], "pretrain")
+    made.by_noun["searches"] = search = c.NodeSearch.objects.create(
+        tenant=made.tenant,
+        cluster=made["clusters"],
+        asked_by="engine",
+        reason="it hung",
+        began_at=timezone.now(),
+        outcome="",
+    )
+    c.SearchedNode.objects.create(
+        tenant=made.tenant, search=search, node=made["nodes"], instance_id="i-00000000000000001"
+    )
+    other = node(made["clusters"], 2)
+    probe = job(made["clusters"], "pair", purpose="probe", state="succeeded", pinned=["ip-10-0-0-1"])
+    c.PairTest.objects.create(
+        tenant=made.tenant, search=search, job=probe, round=1, left=made["nodes"], right=other, told=""
+    )
     c.Attempt.objects.create(tenant=made.tenant, job=running, number=1, external_id="17", reason="")
     case = open_case(
         tenant=made.tenant,

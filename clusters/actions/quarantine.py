@@ -15,6 +15,7 @@ from tenants.web.problems import Refused
 
 REPLACED = gettext_noop("another instance sits there now")
 FAILED_OFTEN = gettext_noop("it failed again and again")
+FAILED_PAIRS = gettext_noop("it failed with nodes that are well")
 PASSED = gettext_noop("it passed the pair tests")
 
 

@@ -1,7 +1,18 @@
 """What the workers do for clusters, jobs and accounts."""
 
 from clusters import linting
-from clusters.engine import accounts, jobs, leftovers, linted, quarantines, quota_increases, step, turns, usage
+from clusters.engine import (
+    accounts,
+    jobs,
+    leftovers,
+    linted,
+    quarantines,
+    quota_increases,
+    searches,
+    step,
+    turns,
+    usage,
+)
 from tenants.work.due import Held
 from tenants.work.loop import handler
 
@@ -49,3 +60,8 @@ def usage_of_a_cluster(held: Held) -> None:
 @handler(turns.JUDGE)
 def nodes_that_failed_often(held: Held) -> None:
     quarantines.step(held)
+
+
+@handler(turns.SEARCH)
+def search_for_a_bad_node(held: Held) -> None:
+    searches.step(held)

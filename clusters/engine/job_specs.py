@@ -28,7 +28,10 @@ def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
         comment=names.token(job.engine_name, "submit", 1),
         log_path="/fsx/cohort/logs/%j.out",  # the shipper names a stream by its file
         again=job.last_call_at is not None,
-        without=_kept_away(cluster) if on_kubernetes else quarantines.kept_away(cluster),
+        # A test of two nodes is meant for those, in quarantine or not.
+        only=tuple(job.pinned),
+        without=() if job.pinned else _kept_away(cluster) if on_kubernetes else quarantines.kept_away(cluster),
+        requeue=job.purpose != Job.Purpose.PROBE,
         manifest=manifest(job, cluster, namespace) if on_kubernetes else None,
     )
 

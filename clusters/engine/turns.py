@@ -7,7 +7,7 @@ import structlog
 from django.conf import settings
 from django.db import OperationalError, close_old_connections
 
-from clusters.models import Cluster
+from clusters.models import Cluster, NodeSearch
 from clusters.providers import SLOW, Keep
 from tenants.work import due
 
@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 QUICK_TURN, SLOW_TURN = "cluster", "cluster-slow"
 COUNT, COUNTED_AFTER = "usage", timedelta(seconds=20)  # the accounting is some seconds behind the scheduler
-JUDGE = "quarantine"
+JUDGE, SEARCH = "quarantine", "search"
 RENEW_EVERY = 20.0
 # A program must be gone before somebody else may take the turn.
 MARGIN = 15.0
@@ -39,6 +39,16 @@ def wish_for_count(cluster: Cluster) -> None:
 def wish_for_judgement(cluster: Cluster) -> None:
     """Something was seen of a node that may be one fault too many."""
     due.wish(JUDGE, cluster.pk, tenant=cluster.tenant_id)
+
+
+def wish_for_jobs(cluster: Cluster) -> None:
+    """Have its scheduler asked about its jobs, and told what is new."""
+    due.wish("jobs", cluster.pk, tenant=cluster.tenant_id, lane=cluster.lane)
+
+
+def wish_for_search(search: NodeSearch) -> None:
+    """Go on with a search for a bad node."""
+    due.wish(SEARCH, search.pk, tenant=search.tenant_id)
 
 
 def keeper(held: due.Held) -> Keep:

@@ -35,7 +35,7 @@ CLUSTER_WAITS: Mapping[str, Kind] = {
     "failed": "waiting_us",
 }
 NODE_WAITS = frozenset({"pending", "checking", "impaired", "replacing", "gone"})
-OURS = frozenset({Job.Purpose.PROOF})  # jobs by which we look whether nodes are well
+OURS = frozenset({Job.Purpose.PROOF, Job.Purpose.PROBE})  # jobs by which we look whether nodes are well
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from clusters.models.operation import Leftover, NodeOrder, Operation
 from clusters.models.orphan import Orphan
 from clusters.models.preflight import AccountFact, Preflight, PreflightLine, TemplateVerdict
 from clusters.models.quarantine import Quarantine
+from clusters.models.search import NodeSearch, PairTest, SearchedNode
 from clusters.models.software import ContainerImage, InstalledChart, NodeSetup, NodeSetupVersion
 from clusters.models.storage import Bucket, FileSystem
 from clusters.models.usage import AccountingRead, JobRun, Lending, NodeSpell, UsageDay, UsageDispute
@@ -44,11 +45,13 @@ __all__ = [
     "Node",
     "NodeInstance",
     "NodeOrder",
+    "NodeSearch",
     "NodeSetup",
     "NodeSetupVersion",
     "NodeSpell",
     "Operation",
     "Orphan",
+    "PairTest",
     "Preflight",
     "PreflightLine",
     "Proof",
@@ -57,6 +60,7 @@ __all__ = [
     "QuotaRequest",
     "Reservation",
     "Revision",
+    "SearchedNode",
     "ServiceQuota",
     "TemplateVerdict",
     "UsageDay",

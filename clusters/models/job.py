@@ -18,6 +18,7 @@ class Job(TenantOwned):
     class Purpose(models.TextChoices):
         TRAINING = "training", _("training")
         PROOF = "proof", _("proof of a cluster")
+        PROBE = "probe", _("test of two nodes")
 
     SUBJECT = "job"
     MOVES = states.JOB
@@ -43,6 +44,7 @@ class Job(TenantOwned):
     accelerators = models.PositiveIntegerField(default=0)
     image = models.CharField(max_length=63, blank=True)  # the name of the cluster's image that its script runs in
     image_digest = models.CharField(max_length=71, blank=True)
+    pinned = models.JSONField(default=list)  # the nodes that it must have, by their scheduler's names; empty: any
     configuration = models.PositiveIntegerField(default=1)  # the cluster's revision at launch
     launched_by = models.CharField(max_length=60)
     submitted_at = models.DateTimeField(null=True)

@@ -12,7 +12,7 @@ from tenants.wall import roles
 Nav = list[dict[str, Any]]
 # The last word of an address's name -> the entry of the navigation it lies under.
 SECTIONS = {
-    "cluster": "clusters", "job": "jobs", "cluster_usage": "usage", "dispute_usage": "usage", "settle_usage": "usage", "case": "cases", "review": "reviews", "item": "reviews",
+    "cluster": "clusters", "job": "jobs", "cluster_usage": "usage", "searches": "clusters", "search": "clusters", "dispute_usage": "usage", "settle_usage": "usage", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
     "architecture": "catalogue", "configuration": "configurations", "compare_configurations": "configurations", "deliveries": "status",
     "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",

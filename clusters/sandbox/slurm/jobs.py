@@ -66,6 +66,8 @@ class Job:
     attempts: list[Attempt] = field(default_factory=list)
     # A fault: after which part of its time it ends, in which state.
     doomed: dict[str, Any] | None = None
+    only: tuple[str, ...] = ()  # hosts that it must have
+    without: tuple[str, ...] = ()  # hosts that it must not have
 
     @property
     def hosts(self) -> list[str]:
@@ -226,7 +228,11 @@ def _room(cluster: Cluster, queue: Queue, job: Job, at: float) -> list[Node] | N
     """Nodes for it: jobs take them whole, but for those that share."""
     there = [node for node in nodes_of(cluster, job.partition, at) if node.status(at) == "Running"]
     busy = {host for one in queue.jobs.values() if one.state == "RUNNING" for host in one.hosts}
-    free = [node for node in there if node.id not in busy]
+    free = [node for node in there if node.id not in busy and node.host not in job.without]
+    if job.only:
+        free.sort(key=lambda node: node.host not in job.only)
+        if not set(job.only) <= {node.host for node in free[: job.nodes]}:
+            return None
     return free[: job.nodes] if len(free) >= job.nodes else None
 
 

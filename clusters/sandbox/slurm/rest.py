@@ -197,7 +197,8 @@ def _submit(
 ) -> Answer:
     given = {name.lower(): value for name, value in headers.items()}
     job = _read_job(cloud, cluster, queue, wish, given.get("x-slurm-user-name", life.SLURM_USER), call.now)
-    names = {"name": job.name, "ClusterName": cluster.name}
+    # A node that breaks collectives fails whichever pair it is in.
+    names = {"name": job.name, "ClusterName": cluster.name, **{f"node-{host}": host for host in job.only}}
     fault = cloud.faults.take(("job_fails",), call.account, "slurm", call.operation, names)
     if fault:
         job.doomed = {"state": fault.state, "exit_code": fault.exit_code, "message": fault.message}
@@ -281,7 +282,14 @@ def _read_job(cloud: Cloud, cluster: Cluster, queue: Queue, wish: dict[str, Any]
         after=_after(queue, str(asked.get("dependency") or "")),
         deadline=_moment(cloud, asked.get("deadline"), NEVER),
         held=asked.get("hold") is True,
+        only=_hosts(asked.get("required_nodes")),
+        without=_hosts(asked.get("excluded_nodes")),
     )
+
+
+def _hosts(asked: Any) -> tuple[str, ...]:
+    """A list, or text with commas: the dialect takes both."""
+    return tuple(asked.split(",") if isinstance(asked, str) else [str(one) for one in asked or []])
 
 
 def _seats(cluster: Cluster, partition: str) -> int:

@@ -1,0 +1,76 @@
+"""A bad node found by pairs on the sandbox's own scheduler, held and offered for replacement; and what that used, counted."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from clusters.actions import launch_job, searches
+from clusters.engine.usage_facts import scheduler_name
+from clusters.models import AccountingRead, Job, JobRun, Node, NodeSearch, PairTest, Quarantine, SearchedNode, UsageDay
+from clusters.time_classes import ORDER
+from support.models import Case
+from tenants.wall.acting import acting_for
+from tenants.web.problems import Refused
+
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+
+
+def test_a_bad_node_is_named_by_pairs_held_and_offered_for_replacement(bench):
+    cluster = bench.until(bench.approved(count=5), "ready")
+    nodes = sorted(bench.rows(Node, role="compute"), key=lambda node: node.seat)
+    with acting_for(bench.tenant, staff=True):
+        busy = launch_job(cluster=cluster, name="train", script="#!/bin/bash\nsleep 100h", nodes=1, by="engine")
+    for _ in range(2):
+        bench.step("jobs")
+        bench.cloud.advance(60)
+    bench.step("jobs")
+    [used] = bench.rows(Job, pk=busy.pk)
+    assert used.state == "running" and used.node_names
+    [taken] = [node for node in nodes if scheduler_name(node) in used.node_names]
+    bad = next(node for node in nodes if node != taken)
+    bench.cloud.fault("job_fails", service="slurm", match=scheduler_name(bad), times=50)
+    with acting_for(bench.tenant, staff=True):
+        assert taken.pk not in {node.pk for node in searches.candidates(cluster)}
+        searches.begin_search(cluster=cluster, by="engine", reason="it hung")
+        with pytest.raises(Refused, match="under way"):
+            searches.begin_search(cluster=cluster, by="engine")
+    for _ in range(40):
+        bench.step("search")
+        bench.step("jobs")
+        bench.cloud.advance(20)
+        if bench.rows(NodeSearch)[0].state != "running":
+            break
+    [search] = bench.rows(NodeSearch)
+    assert (search.state, search.outcome, search.rounds) == ("done", bad.name, 2)
+    [named] = bench.rows(SearchedNode, verdict="named")
+    assert (named.node_id, named.sure, len(named.failed_with)) == (bad.pk, "certain", 2)
+    assert len(bench.rows(SearchedNode, verdict="cleared")) == 3
+    assert taken.pk not in {one for test in bench.rows(PairTest) for one in (test.left_id, test.right_id)}
+    assert [held.node_id for held in bench.rows(Quarantine)] == [bad.pk]
+    assert bench.rows(Job, pk=busy.pk)[0].state == "running"
+    assert bench.rows(Case) == []  # a failed pair is an answer, no failed job of anybody's
+
+    client = Client()
+    client.force_login(bench.world.person("platform_engineer"), backend=BACKEND)
+    text = client.get(f"/t/hoshi/searches/{search.pk}/").content.decode()
+    assert f"order=replace&amp;node={bad.pk}" in text and "certain" in text and bad.name in text
+
+    bench.step("usage")
+    days = bench.rows(UsageDay)
+    assert days and all(day.reserved == sum(getattr(day, name) for name in ORDER) for day in days)
+    assert sum(day.runs for day in days) >= len(bench.rows(PairTest))
+    assert {run.job_id for run in bench.rows(JobRun)} >= {test.job_id for test in bench.rows(PairTest)}
+    assert bench.rows(AccountingRead)[0].asked_at > timezone.now() - timedelta(minutes=5)
+
+
+def test_without_two_free_nodes_no_search_begins(bench):
+    cluster = bench.until(bench.approved(count=2), "ready")
+    with acting_for(bench.tenant, staff=True):
+        launch_job(cluster=cluster, name="train", script="#!/bin/bash\nsleep 100h", nodes=1, by="engine")
+    for _ in range(3):
+        bench.step("jobs")
+        bench.cloud.advance(60)
+    with acting_for(bench.tenant, staff=True), pytest.raises(Refused, match="you chose 1 of 1 groups"):
+        searches.begin_search(cluster=cluster, by="engine")
