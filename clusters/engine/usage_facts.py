@@ -184,19 +184,58 @@ def _runs(row: Cluster, nodes: list[Node], since: datetime, until: datetime) -> 
     by_job: dict[Any, list[JobRun]] = defaultdict(list)
     for run in mine.order_by("started_at", "attempt"):
         by_job[run.job_id or run.external_id].append(run)
+    silent = _silences(row, until)
     for runs in by_job.values():
         for number, run in enumerate(runs):
             following = runs[number + 1] if number + 1 < len(runs) else None
-            yield from _of_run(run, following, known_names, seconds(until))
+            yield from _of_run(run, following, known_names, seconds(until), silent.get(run.job_id, ()))
 
 
-def _of_run(run: JobRun, following: JobRun | None, known_names: Mapping[str, Node], until: int) -> Iterator[Fact]:
+# What the history calls it when a running job says nothing for longer than its communicator waits, and speaks again.
+STALLED, SPEAKS = "job.stalled", "job.speaks"
+
+
+def _silences(row: Cluster, until: datetime) -> dict[Any, list[tuple[int, int]]]:
+    """From when to when each job of the cluster hung; one that hangs still, until now."""
+    found: dict[Any, list[tuple[int, int]]] = defaultdict(list)
+    open_since: dict[Any, int] = {}
+    rows = Entry.objects.filter(kind__in=[STALLED, SPEAKS], cluster=row.pk, occurred_at__lt=until)
+    for job, kind, at, facts in rows.order_by("occurred_at", "id").values_list(
+        "subject_id", "kind", "occurred_at", "facts"
+    ):
+        if kind == STALLED:
+            open_since.setdefault(job, _moment(facts.get("since"), at))
+        elif job in open_since:
+            found[job].append((open_since.pop(job), seconds(at)))
+    for job, since in open_since.items():
+        found[job].append((since, seconds(until)))
+    return found
+
+
+def _moment(text: Any, otherwise: datetime) -> int:
+    """When it fell silent, which was before anybody could tell."""
+    try:
+        return seconds(datetime.fromisoformat(text)) if text else seconds(otherwise)
+    except (TypeError, ValueError):
+        return seconds(otherwise)
+
+
+def _of_run(
+    run: JobRun,
+    following: JobRun | None,
+    known_names: Mapping[str, Node],
+    until: int,
+    silent: Sequence[tuple[int, int]],
+) -> Iterator[Fact]:
     assert run.started_at is not None and run.counted_until is not None
     hits = {str(node.pk) for node in found_by(run.node_names, known_names)}
     on = {"lanes": frozenset(hits), "unnamed": max((run.nodes or len(run.node_names)) - len(hits), 0)}
     begins, ends = seconds(run.started_at), seconds(run.counted_until)
     kind: Kind = "waiting_us" if run.job is not None and run.job.purpose in OURS else "training"
     yield Fact(kind, begins, ends, **on)
+    for since, to in silent:
+        if max(since, begins) < min(to, ends):
+            yield Fact("stalled", max(since, begins), min(to, ends), **on)
     if following is not None and following.started_at is not None and run.job_id:
         yield Fact("recovering", ends, seconds(following.started_at), **on)
     elif following is None and run.ended_at and run.job is not None and run.job.state == "recovering":

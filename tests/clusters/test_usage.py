@@ -30,7 +30,9 @@ from clusters.models import (
 )
 from clusters.time_classes import ORDER
 from support.models import Case
+from tenants.history import timeline
 from tenants.history.models import Entry
+from tenants.history.timeline import KINDS, Kind
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tenants.web.tables import as_csv
@@ -160,6 +162,21 @@ def test_between_two_attempts_its_nodes_recover(row):
     days = counted(row, Answer("yes", rows))
     assert sum(day.recovering for day in days.values()) == 2 * 16 * HOUR
     assert sum(day.training for day in days.values()) == 2 * 16 * HOUR
+
+
+def test_a_job_that_hangs_is_stalled_until_it_speaks_again(row):
+    for word in ("stalled", "speaks"):
+        KINDS.setdefault(f"job.{word}", Kind(f"job.{word}", ""))
+    began = days_ago(row, 3)
+    with acting_for(row.tenant_id, staff=True):
+        job = examples.job(row, "p", engine_name="cohort-p", nodes=2, accelerators=16, external_id="7")
+        at = began + timedelta(hours=2)
+        since = (began + timedelta(hours=1)).isoformat()
+        timeline.record("job.stalled", about=job, by="engine", at=at, name="p", minutes=60, since=since)
+        timeline.record("job.speaks", about=job, by="engine", at=at + timedelta(hours=1), name="p", minutes=120)
+    days = counted(row, Answer("yes", (ended(began, 5, name="cohort-p"),)))
+    assert sum(day.stalled for day in days.values()) == 2 * 16 * HOUR
+    assert sum(day.training for day in days.values()) == 3 * 16 * HOUR
 
 
 @pytest.mark.parametrize(

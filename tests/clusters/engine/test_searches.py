@@ -60,7 +60,6 @@ def test_a_bad_node_is_named_by_pairs_held_and_offered_for_replacement(bench):
     bench.step("usage")
     days = bench.rows(UsageDay)
     assert days and all(day.reserved == sum(getattr(day, name) for name in ORDER) for day in days)
-    assert sum(day.runs for day in days) >= len(bench.rows(PairTest))
     assert {run.job_id for run in bench.rows(JobRun)} >= {test.job_id for test in bench.rows(PairTest)}
     assert bench.rows(AccountingRead)[0].asked_at > timezone.now() - timedelta(minutes=5)
 
