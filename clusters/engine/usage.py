@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from clusters import accelerator_hours, states
 from clusters.accelerator_hours import Run
-from clusters.engine import jobs, turns, usage_facts
-from clusters.engine.facts import ENGINE
+from clusters.engine import reaching, turns, usage_facts
+from clusters.engine.facts import ENGINE, account_of
 from clusters.launchers import Ended, launcher
-from clusters.models import AccountingRead, Attempt, Cluster, ClusterAccess, Job, JobRun, Node, UsageDay
+from clusters.models import AccountingRead, Attempt, Cluster, ClusterAccess, ExternalObject, Job, JobRun, Node, UsageDay
 from clusters.providers import ProviderError
 from clusters.time_classes import classified
 from tenants import metrics
@@ -68,7 +68,9 @@ def step(held: due.Held) -> None:
         access = ClusterAccess.objects.filter(cluster=row).first()
         read_until = AccountingRead.objects.filter(cluster=row).values_list("read_until", flat=True).first()
         asked_at = timezone.now()
-    answer = _asked(row, access, (read_until or asked_at - FIRST_READ) - OVERLAP)
+        names = dict(ExternalObject.objects.filter(cluster=row).values_list("role", "name"))
+        way = reaching.Way(row.orchestrator, account_of(row.account, row.region), names)
+    answer = _asked(way, row, access, (read_until or asked_at - FIRST_READ) - OVERLAP)
     with acting_for(held.tenant_id, staff=True):
         row = Cluster.objects.select_for_update(of=("self",)).select_related(
             "participation__cycle__programme"
@@ -78,11 +80,11 @@ def step(held: due.Held) -> None:
         turns.wish_for_judgement(row)  # of runs that were lost with their node
 
 
-def _asked(row: Cluster, access: ClusterAccess | None, since: datetime) -> Answer:
+def _asked(way: reaching.Way, row: Cluster, access: ClusterAccess | None, since: datetime) -> Answer:
     if access is None:
         return Answer("unknown", told="The cluster has not said yet how its scheduler is reached.")
     try:
-        return Answer("yes", tuple(launcher(row.orchestrator).ended(jobs._endpoint(access), since)))
+        return Answer("yes", tuple(launcher(row.orchestrator).ended(reaching.kept(way, access), since)))
     except ProviderError as error:
         if error.code == "NoAccounting":
             return Answer("no", told=error.message)

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
-from clusters.engine.jobs import _spec
+from clusters.engine import job_specs
 from clusters.models import Job
 from program.logs import logging_settings
 from tenants.wall.acting import acting_for
@@ -88,7 +88,8 @@ def test_no_byte_of_it_lies_open_in_any_table(world, cluster):
 def test_the_scheduler_gets_them_whole_and_nobody_prints_them(world, cluster):
     _client, answer = launched(world, cluster)
     with acting_for(world.hoshi):
-        spec = _spec(Job.objects.get(pk=answer.json()["id"]))
+        row = Job.objects.select_related("cluster").get(pk=answer.json()["id"])
+        spec = job_specs.spec(row, row.cluster, "default")
     assert spec.environment == {"HF_TOKEN": SECRET, "A": "1"}
     assert SECRET not in repr(spec)
 

@@ -9,8 +9,7 @@ from django.utils import timezone
 from clusters import quarantining
 from clusters.actions import launch_job
 from clusters.actions import quarantine as acting
-from clusters.engine import quarantines
-from clusters.engine.jobs import _spec
+from clusters.engine import job_specs, quarantines
 from clusters.launchers import LaunchSpec
 from clusters.launchers.slurm_dialects import DIALECTS
 from clusters.models import Alert, CloudAccount, Cluster, JobRun, Node, NodeInstance, NodeSpell, Quarantine, Revision
@@ -157,7 +156,7 @@ def test_no_new_job_goes_to_a_node_in_quarantine(row):
         with pytest.raises(Refused, match="has 2 that are not in quarantine"):
             launch_job(cluster=row, name="p", script="#!/bin/sh", nodes=3, by="engine")
         job = launch_job(cluster=row, name="p", script="#!/bin/sh", nodes=2, by="engine")
-        spec = _spec(job, quarantines.kept_away(row))
+        spec = job_specs.spec(job, row, "default")
     assert DIALECTS["v0.0.40"].request(spec)["job"]["excluded_nodes"] == ["ip-10-0-0-2"]
     assert DIALECTS["v0.0.38"].request(spec)["job"]["exclude_nodes"] == "ip-10-0-0-2"
     assert "excluded_nodes" not in DIALECTS["v0.0.40"].request(LaunchSpec("n", "s", 1))["job"]
