@@ -3,24 +3,26 @@
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, endings, queries, showing, states
+from clusters import actions, endings, job_showing, queries, showing, states, watching
 from clusters.engine.job_specs import starting_manifest
-from clusters.forms import STARTING_SCRIPT, JobFilters, LaunchForm, ReasonForm
-from clusters.models import Attempt, Job
+from clusters.forms import STARTING_SCRIPT, JobFilters, LaunchForm, ReasonForm, WhatIfForm
+from clusters.models import Attempt, Job, JobOutput
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import live, pages
 from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.problems import Refused
 
 NEWEST_ENTRIES = 30
 
@@ -102,16 +104,17 @@ def _partitions(row: Any) -> dict[str, int]:
 @allow(roles.READ)
 @require_safe
 def job(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """One job: where it stands, why, and what it says."""
+    """One job: where it stands, how it goes, what it says, and what it would lose."""
     row = queries.job(pk)
     entries = list(history(subject=("job", row.pk)).order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
+    progress = watching.progress_of(row)
     newest = live.stamp(
         row.version,
         row.state,
         row.engine_state,
         row.unknown_since,
-        len(row.log_tail),
-        row.log_read_at,
+        row.checkpoint_at,
+        progress and (progress.step_at, progress.last_line_at, progress.stalled_since, progress.resumed_at),
         [entry.pk for entry in entries],
     )
     if (answer := live.unchanged(request, newest)) is not None:
@@ -120,7 +123,6 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "row": row,
         "partial": live.asked(request),
         "launched_by": actor_names({row.launched_by}).get(row.launched_by, ""),
-        "log": showing.log_lines(row.log_tail),
         "attempts": list(Attempt.objects.filter(job=row).order_by("-number")),
         "entries": lines(entries),
         "endings": _endings(row),
@@ -131,7 +133,10 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "may_cancel": request.role in roles.LAUNCH and row.state in states.JOB_LIVE and row.cancel_wished_at is None,
         "cancel_form": ReasonForm(prefix="cancel", optional=True),
         "poll": live.address(request, newest),
+        **_watched(row, request),
     }
+    if not context["partial"]:
+        context |= _log(row, *watching.tail(row))
     return render(request, "clusters/job.html" + ("#live" if live.asked(request) else ""), context)
 
 
@@ -139,6 +144,101 @@ def _endings(row: Job) -> list[tuple[endings.Ending, bool]]:
     """When the nodes under it are taken away."""
     found = endings.of_cluster(row.cluster) if row.state in states.JOB_LIVE else []
     return showing.endings_soon([one for one in found if row.partition in one.groups], timezone.now())
+
+
+def number_of(text: str | None, name: str) -> int | None:
+    """A number of an address. Raises Refused for anything else."""
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdecimal() or len(text) > 15:
+        raise Refused(
+            "bad_number",
+            _("%(name)s is '%(value)s'; it has to be a whole number from 0 on.") % {"name": name, "value": text[:40]},
+            status=400,
+            field=name,
+        )
+    return int(text)
+
+
+def _watched(row: Job, request: HttpRequest) -> dict[str, Any]:
+    now = timezone.now()
+    told = watching.watched(row, now)
+    form = WhatIfForm(request.GET if "nodes" in request.GET else None, initial={"nodes": row.nodes})
+    nodes = form.cleaned_data["nodes"] if form.is_bound and form.is_valid() else None
+    return {
+        "told": told,
+        "site": settings.SITE_URL.rstrip("/"),
+        "measures": job_showing.measures_now(row, told, now),
+        "charts": job_showing.charts(told.points),
+        "node_rows": job_showing.node_rows(told),
+        "timeout_minutes": round(told.in_use.seconds / 60, 1),
+        "timeout_source": job_showing.SOURCES[told.in_use.source],
+        "what_if_form": form,
+        **job_showing.outlook(row, told, watching.limits(row), now, nodes),
+    }
+
+
+def _log(row: Job, first: int, texts: list[str]) -> dict[str, Any]:
+    if not texts and not first and row.log_tail:
+        texts = row.log_tail.splitlines()[-watching.TAIL_LINES :]
+    shown = job_showing.lines(texts)
+    return {
+        "log": [{**line, "number": number} for number, line in enumerate(shown, start=first + 1)],
+        "log_next": first + len(shown),
+        "log_live": row.state in states.JOB_LIVE,
+    }
+
+
+@allow(roles.READ)
+@require_safe
+def log_tail(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """What a job wrote since a line: for the page that follows."""
+    row = queries.job(pk)
+    after = number_of(request.GET.get("after"), "after")
+    first, texts = watching.tail(row, after)
+    live_still = row.state in states.JOB_LIVE
+    if not texts and live_still:
+        return HttpResponse(status=204)
+    context = {"row": row, **_log(row, first, texts), "log_gap": max(0, first - (after or 0)), "log_live": live_still}
+    return render(request, "clusters/job.html#more_log", context)
+
+
+@allow(roles.READ)
+@require_safe
+def log(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """A job's output from an older stretch to the newest, page by page."""
+    row = queries.job(pk)
+    number = number_of(request.GET.get("page"), "page")
+    found = watching.stretch(row, number)
+    if found is None and number is not None:
+        raise Http404
+    first, last = watching.ends_of_output(row) or (0, 0)
+    texts = found.text.split("\n") if found else []
+    begin = found.first_line if found else 0
+    context = {
+        "row": row,
+        "stretch": found,
+        "log": [{**line, "number": n} for n, line in enumerate(job_showing.lines(texts), start=begin + 1)],
+        "older": found.number - 1 if found and found.number > first else None,
+        "newer": found.number + 1 if found and found.number < last else None,
+        "first": first,
+        "last": last,
+    }
+    return render(request, "clusters/job_log.html", context)
+
+
+@allow(roles.READ)
+@require_safe
+def log_download(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """All of a job's output that is kept, as text."""
+    row = queries.job(pk)
+    text = (
+        "\n".join(JobOutput.objects.filter(job=row).order_by("number").values_list("text", flat=True)) or row.log_tail
+    )
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{row.engine_name}.log"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 @allow(roles.LAUNCH)

@@ -224,6 +224,16 @@ for _state, _words in {
 
 JOB_WISHED = kind("job.requested", _("{actor} launched the job {name} on {nodes} nodes"), icon="player-play")
 JOB_CANCEL = kind("job.cancel_wished", _("{actor} asked to cancel the job {name}: {why}"), icon="player-stop")
+JOB_STALLED = kind(
+    "job.stalled",
+    _("The job {name} has written nothing for longer than its communicator waits, {minutes} minutes"),
+    icon="alert-triangle",
+    severity="high",
+    reacts=["triage"],
+)
+JOB_SPEAKS = kind(
+    "job.speaks", _("The job {name} writes again, after {minutes} minutes of silence"), icon="circle-check"
+)
 kind("job.submitted", _("The job {name} was handed to the scheduler as {external_id}"), icon="player-play")
 kind("job.queued", _("The job {name} is queued: {why}"), icon="player-pause")
 kind("job.starting", _("The job {name} is starting"), icon="player-play")

@@ -18,7 +18,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from clusters.models import CloudAccount, Cluster, Revision
 from program import board, launching
-from program.charts import Chart, over_time
 from program.launch_forms import AddForm, LaunchForm, StopForm, VerdictForm, WishForm
 from program.models import Launch, LaunchCluster, LaunchWave
 from tenants.models import Cycle, Participation, Tenant
@@ -26,6 +25,7 @@ from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.attempt import attempt, see_other
+from tenants.web.charts import Chart, over_time
 
 
 @allow(roles.READ)

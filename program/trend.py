@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from program.charts import Chart, by_step
 from program.measures import shares
 from program.models import Review
 from support import clocks
 from support.models import Case
 from tenants.models import Cycle
+from tenants.web.charts import Chart, by_step
 
 WEEKS = 12
 

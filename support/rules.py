@@ -35,6 +35,12 @@ class Failure:
 RULES: Mapping[str, Rule] = {
     "job.failed": Rule(_("{job} failed: {what}"), "high", "job", "{cluster}/{failure}"),
     "job.timed_out": Rule(_("{job} ran out of time"), "normal", "job", "{cluster}/{job_key}/time"),
+    "job.stalled": Rule(
+        _("{job} hangs: it has written nothing for longer than its communicator waits"),
+        "high",
+        "job",
+        "{cluster}/{job_key}/stalled",
+    ),
     "cluster.failed": Rule(_("The cluster {name} failed: {why}"), "urgent", "provisioning", "{cluster}/failed"),
     "cluster.degraded": Rule(_("The cluster {name} is degraded: {why}"), "high", "hardware", "{cluster}/degraded"),
     # Severity and category are the alert's own; what is not urgent or high opens none.

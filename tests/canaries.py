@@ -18,6 +18,7 @@ LENGTH = 12
 HELD_BY_A_RULE = {
     "state", "severity", "audience", "role", "duty", "severity_then", "state_then",  # words of a closed list
     "digest",  # of an image: sixty-four digits
+    "fault_kind",  # a word of a closed list
 }  # fmt: skip
 
 

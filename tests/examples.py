@@ -371,6 +371,7 @@ def _work(made: Examples) -> None:
         tenant=made.tenant, search=search, job=probe, round=1, left=made["nodes"], right=other, told=""
     )
     c.Attempt.objects.create(tenant=made.tenant, job=running, number=1, external_id="17", reason="")
+    made.by_noun["output"] = _watched(running)
     case = open_case(
         tenant=made.tenant,
         title="Loss is not a number",
@@ -383,6 +384,28 @@ def _work(made: Examples) -> None:
     )
     Case.objects.filter(pk=case.pk).update(component=COMPONENT, signature="nan", category="numerics")
     made.by_noun["cases"] = Case.objects.get(pk=case.pk)
+
+
+def _watched(of: c.Job) -> c.JobOutput:
+    """What a job told of itself."""
+    mine, now = {"tenant": of.tenant, "job": of}, timezone.now()
+    c.JobProgress.objects.create(
+        **mine, log_position=f"f/{of.tenant.slug}", log_lines=2, log_format="Megatron-LM", last_line_at=now, step=20, step_at=now,
+        total_steps=90, world=8, checkpoint_path=f"/fsx/{of.tenant.slug}", resumed_step=5, resumed_at=now, resumed_attempt=1,
+        drilled_at=now, loss_word="nan", loss_word_step=7,
+    )  # fmt: skip
+    for step in (10, 20):
+        at = now - timedelta(minutes=30 - step)
+        c.JobPoint.objects.create(**mine, attempt=1, step=step, at=at, loss=2.5, tokens_per_second=1000.0, tflops=400.0)
+    output = c.JobOutput.objects.create(
+        **mine, number=1, first_line=0, lines=2, size=13, text="step 1\nstep 2", until=now
+    )
+    c.JobRank.objects.create(**mine, rank=0, host="ip-10-0-0-1", attempt=1, heard_at=now, text="rank says")
+    c.JobFault.objects.create(
+        **mine, attempt=1, at=now, fault_kind="xid", rank=0, host="ip-10-0-0-1", xid=79, text="NVRM: Xid 79"
+    )
+    c.JobReporter.objects.create(**mine, token=f"reports-of-{of.tenant.slug}", made_at=now)
+    return output
 
 
 def _history(made: Examples, participation: Participation, world: World) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from clusters import endings, manifest_files, states
-from clusters.actions import changes, software
+from clusters.actions import changes, reporting, software
 from clusters.engine import names, reaching
 from clusters.launchers import manifests
 from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine, Revision
@@ -66,7 +66,11 @@ def launch_job(
     )
     named = names.kubernetes_job_name if on_kubernetes else names.job_name
     job.engine_name = named(settings.INSTALLATION_ID, job.pk, name)
+    token = reporting.new_token()
+    job.environment = {**(environment or {}), **reporting.variables(job, cluster.tenant.slug, token)}
+    job.environment_names = sorted(set(environment or {}) - {reporting.URL, reporting.TOKEN})  # ours are nobody's wish
     job.save(force_insert=True)
+    reporting.open_door(job, token)
     timeline.record(states.JOB_WISHED, about=job, by=by, on_behalf_of=on_behalf_of, name=name, nodes=nodes)
     wish_for_jobs(cluster)
     return job

@@ -1,6 +1,6 @@
 """What a scheduler's word about a job means for our row. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusters.launchers import JobSeen
 from clusters.states import JOB, JOB_ENDS
@@ -39,6 +39,15 @@ def follow(job: JobNow, seen: JobSeen | None, *, consistency: float) -> Followed
     call = "cancel" if job.cancel_wished and (job.call_age is None or job.call_age > 30) else ""
     state = seen.state if seen.state == job.state or seen.state in JOB[job.state] else job.state
     return Followed(state, call, seen.reason)
+
+
+def whole_or_not_running(seen: JobSeen | None, nodes: int, state: str) -> JobSeen | None:
+    """A job whose world is short does not run, whatever its scheduler calls it: it starts, or recovers if it ran before.
+    For schedulers that tell each node of a job; where none is told, nothing is known of its world."""
+    if seen is None or seen.state != "running" or not seen.nodes or len(seen.nodes) >= nodes:
+        return seen
+    why = seen.reason or f"{len(seen.nodes)} of {nodes} nodes are there."
+    return replace(seen, state="recovering" if state in ("running", "recovering") else "starting", reason=why)
 
 
 def _not_listed(job: JobNow, consistency: float) -> Followed:

@@ -1,6 +1,6 @@
 """One step for all live jobs of one cluster: one list call, then per job what follows from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,12 +10,12 @@ from django.conf import settings
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from clusters.checkpoints import last_saved
-from clusters.engine import job_specs, reaching, turns, waiting
+from clusters.engine import job_specs, job_watching, reaching, turns, waiting
 from clusters.engine.facts import ENGINE, account_of
-from clusters.engine.follow import Followed, JobNow, follow
+from clusters.engine.follow import Followed, JobNow, follow, whole_or_not_running
 from clusters.launchers import Endpoint, JobSeen, Launcher, launcher
-from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job
+from clusters.launchers.log_pages import next_page
+from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job, JobProgress
 from clusters.providers import Account, ProviderError
 from clusters.states import JOB_ENDS, JOB_LIVE
 from tenants import metrics
@@ -29,8 +29,7 @@ WATCH = timedelta(seconds=5)
 LOST = timedelta(seconds=30)
 LOGS_A_STEP = 5
 EVIDENCE_PATIENCE = timedelta(minutes=2)
-LOG_LINES = 400
-LOG_BYTES = 64_000
+PAGES_A_STEP = 5  # of one log: 50,000 lines
 
 
 @dataclass
@@ -44,6 +43,7 @@ class Known:
     access: ClusterAccess | None
     jobs: list[Job]
     gone: bool  # nothing is left of the cluster that could ever tell of a job
+    progress: dict[Any, JobProgress]
 
 
 def step(held: due.Held) -> None:
@@ -85,14 +85,16 @@ def _read(held: due.Held) -> Known | None:
     parts = {part.role: part for part in ExternalObject.objects.filter(cluster=cluster)}
     part, account = parts.get("cluster"), account_of(cluster.account, cluster.region)
     way = reaching.Way(cluster.orchestrator, account, {role: part.name for role, part in parts.items()})
+    live = Job.objects.filter(cluster=cluster, state__in=JOB_LIVE)
     return Known(
         cluster.now,
         cluster,
         account,
         way,
         access,
-        list(Job.objects.filter(cluster=cluster, state__in=JOB_LIVE).order_by("created_at")),
+        list(live.order_by("created_at")),
         cluster.state == "deleted" or (part is not None and part.state == "gone"),
+        {row.job_id: row for row in JobProgress.objects.filter(job__in=live)},
     )
 
 
@@ -118,6 +120,8 @@ def _followed(known: Known, scheduler: Launcher[Any], job: Job, seen: JobSeen | 
         absences=job.absences + 1,
         call_age=age,
     )
+    if known.cluster.orchestrator != "hyperpod-eks":  # there, several pods of a job may share a node
+        seen = whole_or_not_running(seen, job.nodes, job.state)
     return follow(now, seen, consistency=min(settings.CONSISTENCY_SECONDS, scheduler.consistency))
 
 
@@ -168,21 +172,39 @@ def _one_call(
         return Called(job, verb, error=error)
 
 
-def _tails(scheduler: Launcher[Any], known: Known, endpoint: Endpoint, todo: dict[Any, Any]) -> dict[Any, str]:
-    """The last lines of what runs and of what has just ended; the ended first, they are evidence."""
+def _tails(
+    scheduler: Launcher[Any], known: Known, endpoint: Endpoint, todo: dict[Any, Any]
+) -> dict[Any, job_watching.Output]:
+    """What those that run, and those that have just ended, wrote since; the ended first, they are evidence."""
     wanted = [(job, seen) for job, seen, _ in todo.values() if seen and (seen.started_at or seen.state in JOB_ENDS)]
     wanted.sort(key=lambda pair: (pair[1].state not in JOB_ENDS, pair[0].log_read_at is not None, pair[0].log_read_at))
-    tails: dict[Any, str] = {}
+    tails: dict[Any, job_watching.Output] = {}
     for job, seen in wanted[:LOGS_A_STEP]:
         try:
-            tails[job.pk] = scheduler.tail(known.account, endpoint, seen.external_id, LOG_LINES)[-LOG_BYTES:]
+            tails[job.pk] = _output(scheduler, known, endpoint, job, seen)
         except ProviderError as error:
             metrics.provider_error("log", error.kind)
             log.warning("log_not_read", job=job.engine_name, kind=error.kind, message=error.message)
     return tails
 
 
-def _unread_evidence(seen: JobSeen | None, step: Followed, tail: str | None) -> bool:
+def _output(scheduler: Launcher[Any], known: Known, endpoint: Endpoint, job: Job, seen: JobSeen) -> job_watching.Output:
+    """What one job wrote since it was last read, page by page until nothing more comes."""
+    progress = known.progress.get(job.pk)
+    position, since = (progress.log_position, progress.last_line_at) if progress else ("", None)
+    pages = []
+    for _ in range(PAGES_A_STEP):
+        page = next_page(scheduler, known.account, endpoint, seen.external_id, position, since)
+        pages.append(page)
+        if not page.lines or not page.joined:
+            break
+        position = page.position
+    last = pages[-1]
+    whole = replace(last, lines=tuple(line for page in pages for line in page.lines))
+    return job_watching.understood(whole, progress, job.log_tail, known.now)
+
+
+def _unread_evidence(seen: JobSeen | None, step: Followed, tail: job_watching.Output | None) -> bool:
     """A job that has just ended whose log could not be read: its end waits a little, the log is its evidence."""
     if (
         step.state not in JOB_ENDS
@@ -201,7 +223,7 @@ def _write(
     endpoint: Endpoint,
     todo: dict[Any, Any],
     called: Called | None,
-    tails: dict[Any, str],
+    tails: dict[Any, job_watching.Output],
 ) -> None:
     unread = {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)
@@ -243,13 +265,11 @@ def _answered(row: Job, called: Called) -> None:
         Job.objects.filter(pk=row.pk).update(last_call_at=None)  # nothing was done, so nothing has to be waited for
 
 
-def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: str | None) -> None:
+def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: job_watching.Output | None) -> None:
     columns: dict[str, Any] = {"observed_at": Now(), "unknown_since": None, "unknown_reason": "", "absences": 0}
     if tail is not None:
-        columns |= {"log_tail": tail, "log_read_at": timezone.now()}
-        saved = last_saved(tail)
-        if saved is not None and saved != row.checkpoint_step:
-            columns |= {"checkpoint_step": saved, "checkpoint_at": timezone.now()}
+        columns |= job_watching.take(row, tail, (seen.restarts if seen else row.restarts) + 1)
+        job_watching.watch_silence(row, step.state, columns["log_read_at"])
     if seen is None:
         columns["absences"] = row.absences + 1
     else:

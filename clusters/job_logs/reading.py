@@ -5,7 +5,7 @@ Reading goes on where it stopped: what a later line needs of an earlier one is c
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -121,10 +121,16 @@ def _one(text: str, at: datetime, found: Read, points: dict[int, Point], seen: C
     found.timeout_seconds = trouble.timeout_seconds(text) or found.timeout_seconds
 
 
-def _merged(before: Point | None, step: formats.Stepped, at: datetime) -> Point:
-    values = {name: value for name, value in step.values.items() if math.isfinite(value)}
-    loss = step.values.get("loss")
+def finite(told: Mapping[str, float]) -> tuple[dict[str, float], str]:
+    """The values that are numbers, and the word for a loss that is none: nan, inf, or empty."""
+    loss = told.get("loss")
     word = "" if loss is None or math.isfinite(loss) else "nan" if math.isnan(loss) else "inf"
+    return {name: value for name, value in told.items() if math.isfinite(value)}, word
+
+
+def _merged(before: Point | None, step: formats.Stepped, at: datetime) -> Point:
+    values, word = finite(step.values)
+    loss = step.values.get("loss")
     if before is not None:
         values = before.values | values
         word = word or ("" if loss is not None else before.loss_word)

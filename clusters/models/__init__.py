@@ -11,6 +11,7 @@ from clusters.models.cluster import (
 from clusters.models.configuration import ClusterConfiguration, ConfigurationVersion
 from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
+from clusters.models.job_watching import JobFault, JobOutput, JobPoint, JobProgress, JobRank, JobReporter
 from clusters.models.node import Node, NodeInstance
 from clusters.models.operation import Leftover, NodeOrder, Operation
 from clusters.models.orphan import Orphan
@@ -39,6 +40,12 @@ __all__ = [
     "FileSystem",
     "InstalledChart",
     "Job",
+    "JobFault",
+    "JobOutput",
+    "JobPoint",
+    "JobProgress",
+    "JobRank",
+    "JobReporter",
     "JobRun",
     "Leftover",
     "Lending",

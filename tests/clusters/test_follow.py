@@ -2,7 +2,7 @@
 
 import pytest
 
-from clusters.engine.follow import FORGOTTEN_LOOKS, Followed, JobNow, follow
+from clusters.engine.follow import FORGOTTEN_LOOKS, Followed, JobNow, follow, whole_or_not_running
 from clusters.launchers import JobSeen
 from clusters.states import JOB, JOB_ENDS
 
@@ -73,3 +73,21 @@ def test_what_is_followed_can_always_be_moved_to(was, told):
     found = follow(JobNow(was, "7"), seen(told), consistency=WINDOW)
     assert found.state == was or found.state in JOB[was]
     assert found.call in ("", "cancel")
+
+
+@pytest.mark.parametrize(
+    ("was", "told", "nodes", "state"),
+    [
+        ("queued", ("a", "b", "c"), 4, "starting"),
+        ("running", ("a", "b", "c"), 4, "recovering"),
+        ("recovering", ("a",), 4, "recovering"),
+        ("queued", ("a", "b", "c", "d"), 4, "running"),
+        ("queued", (), 4, "running"),  # none is told: nothing is known of its world
+    ],
+)
+def test_a_job_whose_world_is_short_does_not_run(was, told, nodes, state):
+    found = whole_or_not_running(seen("running", nodes=told), nodes, was)
+    assert found.state == state
+    assert state == "running" or found.reason == f"{len(told)} of {nodes} nodes are there."
+    assert whole_or_not_running(None, nodes, was) is None
+    assert whole_or_not_running(seen("queued", nodes=("a",)), nodes, was).state == "queued"

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
+from clusters.actions import reporting
 from clusters.engine import job_specs
 from clusters.models import Job
 from program.logs import logging_settings
@@ -90,7 +91,9 @@ def test_the_scheduler_gets_them_whole_and_nobody_prints_them(world, cluster):
     with acting_for(world.hoshi):
         row = Job.objects.select_related("cluster").get(pk=answer.json()["id"])
         spec = job_specs.spec(row, row.cluster, "default")
-    assert spec.environment == {"HF_TOKEN": SECRET, "A": "1"}
+    told = dict(spec.environment)
+    assert told.pop(reporting.URL).endswith(f"/t/hoshi/jobs/{row.pk}/reports/") and len(told.pop(reporting.TOKEN)) > 40
+    assert told == {"HF_TOKEN": SECRET, "A": "1"}
     assert SECRET not in repr(spec)
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from program.charts import HEIGHT, WIDTH, by_step, over_time
 from program.curve import Happened, Planned, curve
+from tenants.web.charts import HEIGHT, WIDTH, by_step, over_time
 
 DAWN = datetime(2026, 1, 15, tzinfo=UTC)
 TRAIN = Planned("c", "train", "p5.48xlarge", 20, 160, frozenset({"gpu"}))

@@ -122,6 +122,19 @@
     for (const element of all("[data-poll]")) window.htmx?.trigger(element, "refresh");
   });
 
+  // a log that follows: whoever reads further up is left there, whoever is at its end stays at its end
+  const MOST_LINES = 4000;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const log = event.detail.target;
+    if (log.matches?.("[data-follow]")) log.dataset.atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40 ? "yes" : "";
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const log = event.detail.target;
+    if (!log.matches?.("[data-follow]") || !log.dataset.atEnd) return;
+    while (log.children.length > MOST_LINES) log.firstElementChild.remove();
+    log.scrollTop = log.scrollHeight;
+  });
+
   // a grid of nodes is one stop of the Tab key; arrows move inside
   function prepareGrids(within = document) {
     const grids = within.matches?.("[data-grid]") ? [within] : all("[data-grid]", within);

@@ -1,5 +1,6 @@
 """Pure: where the points of a small chart lie, so that a page draws it as SVG without any script."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,6 +39,7 @@ class Chart:
     height: int = HEIGHT
     left: int = LEFT
     right: int = WIDTH - RIGHT
+    dense: bool = False  # its points are many: they show where one points at them
 
     @property
     def drawn(self) -> bool:
@@ -121,3 +123,53 @@ def _scale(top: float, unit: str) -> tuple[Mark, ...]:
 
 def _short(value: float) -> str:
     return f"{value:.0f}" if abs(value - round(value)) < 0.05 else f"{value:.1f}"
+
+
+def over_numbers(lines: dict[str, Sequence[tuple[float, float]]], unit: str = "", marks: int = 40) -> Chart:
+    """Curves over a number, e.g. a loss over steps. The scale goes from the least to the greatest value, not from 0; of each
+    curve only some points can be pointed at, its last one always."""
+    places = [x for points in lines.values() for x, _ in points]
+    values = [y for points in lines.values() for _, y in points]
+    if not places:
+        return Chart((), (), ())
+    first, span = min(places), max(max(places) - min(places), 1e-9)
+    least, most = min(values), max(values)
+    if most - least <= abs(most) * 1e-6:  # a level line lies in the middle of its scale, not on its floor
+        least, most = least - abs(least) / 10 - 1e-9, most + abs(most) / 10 + 1e-9
+    ticks = _ticks(least, most)
+    low, high = ticks[0], ticks[-1]
+    drawn = []
+    for name, points in lines.items():
+        placed = [
+            Mark(_across(x - first, span), _up(y - low, high - low), f"{x:,.0f}", f"{_exact(y)}{unit}")
+            for x, y in points
+        ]
+        every = max(1, -(-len(placed) // marks))
+        drawn.append(Drawn(name, _points(placed), tuple(placed[::-1][::every])[::-1]))
+    across = tuple(
+        Mark(_across(tick - first, span), HEIGHT - 8, _counted(tick))
+        for tick in _ticks(first, first + span)
+        if first <= tick <= first + span
+    )
+    up = tuple(Mark(LEFT - 6, _up(tick - low, high - low), f"{_counted(tick)}{unit}") for tick in ticks)
+    return Chart(tuple(drawn), across, up, dense=True)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Two to five round numbers that span a range."""
+    rough = (high - low) / 3
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(size * each for each in (1, 2, 5, 10) if size * each >= rough)
+    return [number * step for number in range(math.floor(low / step), math.ceil(high / step) + 1)]
+
+
+def _exact(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _counted(value: float) -> str:
+    """As short as an axis wants it: 12k, 3.4M."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"

@@ -1,0 +1,200 @@
+"""How a job goes, in the API: its steps, its output page by page, what went wrong, its forecast and what is at stake."""
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from clusters import job_showing, queries, watching
+from clusters.job_logs import forecast as pure
+from clusters.job_logs.trouble import KIND_NAMES
+from clusters.models import JobFault, JobOutput, JobPoint
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.api import endpoint
+from tenants.web.bodies import refusal
+from tenants.web.listing import Listing, OneOf, Shown, one
+
+
+class JobPointShown(Shown):
+    """One training step of one run. What was not told is null, never 0."""
+
+    job = serializers.UUIDField(source="job_id")
+    attempt = serializers.IntegerField()
+    step = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    source = serializers.ChoiceField(choices=["log", "reporter"])
+    loss = serializers.FloatField(allow_null=True)
+    loss_word = serializers.ChoiceField(choices=["", "nan", "inf"], help_text="What the loss is where it is no number.")
+    tokens_per_second = serializers.FloatField(allow_null=True)
+    samples_per_second = serializers.FloatField(allow_null=True)
+    tflops = serializers.FloatField(allow_null=True, help_text="Of each accelerator.")
+    mfu = serializers.FloatField(allow_null=True, help_text="Percent.")
+    learning_rate = serializers.FloatField(allow_null=True)
+    grad_norm = serializers.FloatField(allow_null=True)
+    step_seconds = serializers.FloatField(allow_null=True)
+
+
+class JobOutputShown(Shown):
+    """A stretch of a job's output, cleaned of escape sequences."""
+
+    job = serializers.UUIDField(source="job_id")
+    number = serializers.IntegerField()
+    first_line = serializers.IntegerField(help_text="Counted from 0.")
+    lines = serializers.IntegerField()
+    until = serializers.DateTimeField(help_text="When its last line was written.")
+
+
+class JobOutputDetail(JobOutputShown):
+    text = serializers.CharField()
+
+
+class JobFaultShown(Shown):
+    """A line of a job's output that says that something went wrong."""
+
+    job = serializers.UUIDField(source="job_id")
+    attempt = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    kind = serializers.ChoiceField(source="fault_kind", choices=list(KIND_NAMES))
+    rank = serializers.IntegerField(allow_null=True)
+    host = serializers.CharField()
+    xid = serializers.IntegerField(allow_null=True)
+    text = serializers.CharField()
+
+
+class JobRiskShown(serializers.Serializer):
+    since = serializers.DateTimeField()
+    minutes = serializers.FloatField()
+    accelerator_hours = serializers.FloatField()
+    saved = serializers.BooleanField(help_text="Whether this run has saved anything yet.")
+
+
+class JobForecastShown(serializers.Serializer):
+    ends_at = serializers.DateTimeField(allow_null=True)
+    unknown = serializers.CharField(help_text="Why nothing can be said; empty where something can.")
+    remaining_steps = serializers.IntegerField(allow_null=True)
+    steps_per_day = serializers.FloatField(source="pace.steps_per_day", default=None, allow_null=True)
+    tokens_per_day = serializers.FloatField(source="pace.tokens_per_day", default=None, allow_null=True)
+    samples_per_day = serializers.FloatField(source="pace.samples_per_day", default=None, allow_null=True)
+
+
+class JobSuspectShown(serializers.Serializer):
+    name = serializers.CharField()
+    heard_at = serializers.DateTimeField(allow_null=True)
+    confidence = serializers.FloatField(help_text="From 0 to 1: how likely it is the cause of the trouble.")
+    reasons = serializers.ListField(child=serializers.CharField())
+
+
+class JobProgressShown(serializers.Serializer):
+    """How a job goes by its own words, and what follows from them."""
+
+    id = serializers.UUIDField()
+    tenant = serializers.SlugField(source="tenant.slug")
+    format = serializers.CharField(help_text="How its output tells steps; empty: not recognised.")
+    step = serializers.IntegerField(allow_null=True)
+    step_at = serializers.DateTimeField(allow_null=True)
+    total_steps = serializers.IntegerField(allow_null=True)
+    ranks_heard = serializers.IntegerField(allow_null=True)
+    ranks = serializers.IntegerField(allow_null=True)
+    last_line_at = serializers.DateTimeField(allow_null=True)
+    silence = serializers.ChoiceField(choices=["flowing", "quiet", "stalled", "unknown"])
+    timeout_seconds = serializers.FloatField(help_text="After how long its communicator gives up.")
+    timeout_source = serializers.ChoiceField(choices=["log", "script", "framework", "default"])
+    checkpoint_step = serializers.IntegerField(allow_null=True)
+    checkpoint_at = serializers.DateTimeField(allow_null=True)
+    checkpoint_path = serializers.CharField()
+    drilled_at = serializers.DateTimeField(
+        allow_null=True, help_text="When a restore was last really done; null: never."
+    )
+    at_risk = JobRiskShown(allow_null=True)
+    forecast = JobForecastShown()
+    nodes = JobSuspectShown(many=True)
+
+
+POINTS = Listing("job-points", JobPointShown, {"source": OneOf("source", ["log", "reporter"])}, newest="at")
+OUTPUT = Listing("job-output", JobOutputShown, newest="created_at")
+FAULTS = Listing("job-faults", JobFaultShown, {"kind": OneOf("fault_kind", KIND_NAMES)}, newest="at")
+NODES = OpenApiParameter("nodes", int, description="The forecast as if it had so many nodes.")
+
+
+@allow(roles.READ)
+@POINTS.described
+@endpoint("GET")
+def points(request: Request, pk: UUID) -> Response:
+    """A job's measured steps, newest first."""
+    return POINTS.answer(request, JobPoint.objects.filter(job=queries.job(pk)))
+
+
+@allow(roles.READ)
+@OUTPUT.described
+@endpoint("GET")
+def output(request: Request, pk: UUID) -> Response:
+    """The stretches of a job's output, newest first, without their lines."""
+    return OUTPUT.answer(request, JobOutput.objects.filter(job=queries.job(pk)))
+
+
+@allow(roles.READ)
+@extend_schema(responses=JobOutputDetail)
+@endpoint("GET")
+def output_stretch(request: Request, pk: UUID, number: int) -> Response:
+    """One stretch of a job's output whole."""
+    found = JobOutput.objects.filter(job=pk, number=number).values_list("pk", flat=True).first()
+    return Response(JobOutputDetail(one(JobOutput.objects.all(), JobOutputDetail, found)).data)
+
+
+@allow(roles.READ)
+@FAULTS.described
+@endpoint("GET")
+def faults(request: Request, pk: UUID) -> Response:
+    """What a job said went wrong, newest first."""
+    return FAULTS.answer(request, JobFault.objects.filter(job=queries.job(pk)))
+
+
+@allow(roles.READ)
+@extend_schema(responses=JobProgressShown, parameters=[NODES])
+@endpoint("GET")
+def goes(request: Request, pk: UUID) -> Response:
+    """How a job goes, when it will be done, and what the loss of a node would cost now."""
+    job, now = queries.job(pk), timezone.now()
+    told = watching.watched(job, now)
+    nodes = _nodes(request)
+    return Response(JobProgressShown(_shown(job, told, job_showing.forecast_of(job, told, now, nodes))).data)
+
+
+def _nodes(request: Request) -> int | None:
+    text = request.GET.get("nodes")
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:7]) <= 100_000 or len(text) > 6:
+        raise refusal("nodes", _("Send a whole number from 1 to 100000."), text[:40], "invalid")
+    return int(text)
+
+
+def _shown(job: Any, told: watching.Watched, measured: pure.Forecast) -> dict[str, Any]:
+    row = told.progress
+    return {
+        "id": job.pk,
+        "tenant": job.tenant,
+        "format": row.log_format if row else "",
+        "step": row.step if row else None,
+        "step_at": row.step_at if row else None,
+        "total_steps": row.total_steps if row else None,
+        "ranks_heard": told.ranks.heard if told.ranks else None,
+        "ranks": told.ranks.world if told.ranks else None,
+        "last_line_at": row.last_line_at if row else None,
+        "silence": told.silence.word,
+        "timeout_seconds": told.in_use.seconds,
+        "timeout_source": told.in_use.source,
+        "checkpoint_step": job.checkpoint_step,
+        "checkpoint_at": job.checkpoint_at,
+        "checkpoint_path": row.checkpoint_path if row else "",
+        "drilled_at": row.drilled_at if row else None,
+        "at_risk": told.risk,
+        "forecast": measured,
+        "nodes": told.nodes,
+    }
