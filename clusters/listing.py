@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import checking
-from clusters.findings import SENTENCES, UNITS, WHO, Finding
+from clusters.finding_words import SENTENCES, UNITS, WHO
+from clusters.findings import Finding
 from clusters.models import PreflightLine
 
 VERDICTS = ("fail", "unknown", "mind", "pass")

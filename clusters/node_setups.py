@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 
 from clusters import file_checks, states
 from clusters.documents import secrets
-from clusters.findings import Finding, gettext_noop, untranslated
+from clusters.findings import Finding, untranslated
 from clusters.models import NodeSetup, NodeSetupVersion
+from clusters.wording import gettext_noop
 from tenants.history import timeline
 from tenants.models import Tenant
 from tenants.web.problems import Refused, Stale

@@ -15,7 +15,8 @@ from clusters import architectures
 from clusters.architectures.configuration import VPC_CIDR, read_configuration
 from clusters.architectures.parts import MissingOutput, Wiring, node_scripts, parts
 from clusters.facts import grafana_regions, load
-from clusters.findings import ADVICE, SENTENCES, Refusals
+from clusters.finding_words import ADVICE, SENTENCES
+from clusters.findings import Refusals
 from tests.clusters.wishes import DEMO, document, wish
 
 SHELF = architectures.architectures()

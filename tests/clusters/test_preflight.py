@@ -6,7 +6,7 @@ import pytest
 
 from clusters import facts
 from clusters.facts import ACROSS_CLUSTERS, DISK, LUSTRE_CAPACITY, PER_CLUSTER, cluster_usage
-from clusters.findings import SENTENCES
+from clusters.finding_words import SENTENCES
 from clusters.preflight import Network, Plan, Quotas, preflight, refused
 from tests.clusters.wishes import DEMO, document, wish
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from clusters import facts
 from clusters.account_told import NOTHING, Fact, Told
-from clusters.findings import NOT_KNOWN, SENTENCES
+from clusters.finding_words import NOT_KNOWN, SENTENCES
 from clusters.models import CloudAccount, Cluster, ServiceQuota
 from clusters.preflight_account import (
     ELASTIC_IPS,

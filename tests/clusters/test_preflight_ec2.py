@@ -8,7 +8,8 @@ import yaml
 from clusters import facts
 from clusters.architectures.configuration import read_configuration
 from clusters.architectures.parts import Wiring, parts
-from clusters.findings import ADVICE, SENTENCES, Refusals
+from clusters.finding_words import ADVICE, SENTENCES
+from clusters.findings import Refusals
 from clusters.preflight import Ec2, Held, Network, Quotas, preflight
 from clusters.providers import Part
 from clusters.providers.parallelcluster import _configuration

@@ -1,5 +1,6 @@
 """Rules, ports and ways out of a network: each thing that is missing fails its own line, with what is missing."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.utils import timezone
 from clusters import facts
 from clusters.account_told import Fact, Told
 from clusters.architectures import architectures
-from clusters.findings import NOT_KNOWN
+from clusters.finding_words import NOT_KNOWN
 from clusters.preflight_account import Account
 from clusters.preflight_network import Network, findings, of_account, of_template
 from clusters.preflight_storage import findings as storage
@@ -137,13 +138,14 @@ def test_only_a_file_system_that_stands_there_proves_that_its_zone_has_it(
     assert ("PR 4682" in found.sentence()) == (zone == "apne1-az1")
 
 
-def test_a_type_that_is_known_not_to_be_offered_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the highly available OpenZFS in Tokyo, which none of our templates asks for."""
-    monkeypatch.setattr("clusters.preflight_storage.OPENZFS_TYPE", "SINGLE_AZ_HA_1")
+def test_a_type_that_is_known_not_to_be_offered_is_refused() -> None:
+    """As the highly available OpenZFS in Tokyo, which no form offers there; one of before may still say it."""
     sized = {"lustre": {"capacity_gib": 1200, "mbs_per_tib": 250}, "openzfs": {"capacity_gib": 256, "mbs": 256}}
     account = Account("111122223333", "yes")
-    found = next(
-        each for each in storage(wish(storage=sized), account, Told({}, NOW)) if each.code.startswith("openzfs_zone")
-    )
+    asked = wish(storage=sized)
+    assert asked.storage.openzfs
+    homes = dataclasses.replace(asked.storage.openzfs, deployment="SINGLE_AZ_HA_1")
+    asked = dataclasses.replace(asked, storage=dataclasses.replace(asked.storage, openzfs=homes))
+    found = next(each for each in storage(asked, account, Told({}, NOW)) if each.code.startswith("openzfs_zone"))
     assert (found.verdict, found.code) == ("fail", "openzfs_zone_missing")
     assert "no OpenZFS of the type SINGLE_AZ_HA_1 in apne1-az4" in found.sentence()

@@ -17,7 +17,7 @@ from clusters.architectures import export
 from clusters.architectures.parts import node_scripts
 from clusters.facts import load
 from clusters.file_checks import findings
-from clusters.findings import ADVICE
+from clusters.finding_words import ADVICE
 from clusters.preflight import Network, Quotas, preflight, refused
 from tests.clusters.wishes import wish
 

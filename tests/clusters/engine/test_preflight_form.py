@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from clusters import facts
 from clusters.engine import asking
-from clusters.findings import NOT_KNOWN
+from clusters.finding_words import NOT_KNOWN
 from clusters.models import AccountFact, CloudAccount, ServiceQuota
 from clusters.providers import aws
 from tenants.models import Participation
