@@ -62,7 +62,9 @@ class JobAsked(Asked):
     cluster = serializers.UUIDField()
     name = serializers.CharField(max_length=120)
     script = serializers.CharField(
-        max_length=actions.LARGEST_SCRIPT, trim_whitespace=False, help_text="Begins with '#!'."
+        max_length=actions.LARGEST_SCRIPT,
+        trim_whitespace=False,
+        help_text="Begins with '#!'; on Kubernetes it may be a manifest.",
     )
     nodes = serializers.IntegerField(min_value=1, max_value=100_000)
     partition = serializers.CharField(max_length=63, allow_blank=True, default="")

@@ -1,6 +1,7 @@
 """What a scheduler's word about a job means for our row. Pure."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from clusters.launchers import JobSeen
 from clusters.states import JOB, JOB_ENDS
@@ -26,6 +27,20 @@ class Followed:
     state: str
     call: str = ""
     why: str = ""
+
+
+def recounted(seen: JobSeen, state: str, restarts: int, started_at: datetime | None) -> JobSeen:
+    """What is seen of a job whose engine does not count its restarts: we do, from one look to the next.
+
+    A world that was whole and is short, or that began anew between two looks, began again; until it is whole it recovers.
+    """
+    if seen.restarts is not None:
+        return seen
+    anew = bool(seen.started_at and started_at and seen.started_at > started_at + timedelta(seconds=1))
+    short = seen.state in ("recovering", "starting", "queued")
+    count = restarts + (state == "running" and not seen.held and (short or (anew and seen.state not in JOB_ENDS)))
+    recovers = count > 0 and short and not seen.held
+    return replace(seen, restarts=count, state="recovering" if recovers else seen.state)
 
 
 def follow(job: JobNow, seen: JobSeen | None, *, consistency: float) -> Followed:

@@ -12,13 +12,14 @@ from django.utils import timezone
 
 from clusters.engine import job_specs, job_watching, reaching, turns, waiting
 from clusters.engine.facts import ENGINE, account_of
-from clusters.engine.follow import Followed, JobNow, follow, whole_or_not_running
+from clusters.engine.follow import Followed, JobNow, follow, recounted, whole_or_not_running
 from clusters.launchers import Endpoint, JobSeen, Launcher, launcher
 from clusters.launchers.log_pages import next_page
 from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job, JobProgress
 from clusters.providers import Account, ProviderError
-from clusters.states import JOB_ENDS, JOB_LIVE
+from clusters.states import JOB_CANCEL, JOB_ENDS, JOB_LIVE
 from tenants import metrics
+from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -61,11 +62,14 @@ def step(held: due.Held) -> None:
         endpoint = reaching.kept(known.way, known.access) if known.access else reaching.look(known.way)
         if endpoint is None:
             raise ProviderError("unclear", "The cluster has not said yet how its scheduler is reached.")
-        listed = {job.name: job for job in scheduler.observe(endpoint)}
+        listed = {seen.name: seen for seen in scheduler.observe(endpoint)}
     except ProviderError as error:
         metrics.provider_error("scheduler", error.kind)
         _lost(held, known, error)
         return
+    for job in known.jobs:
+        if seen := listed.get(job.engine_name):
+            listed[job.engine_name] = recounted(seen, job.state, job.restarts, job.started_at)
     todo = {
         job.pk: (job, listed.get(job.engine_name), _followed(known, scheduler, job, listed.get(job.engine_name)))
         for job in known.jobs
@@ -73,8 +77,9 @@ def step(held: due.Held) -> None:
     todo = waiting.explained(known.cluster.orchestrator, lambda: scheduler.nodes(endpoint), todo, known.now)
     called = _one_call(held, known, scheduler, endpoint, todo)
     tails = _tails(scheduler, known, endpoint, todo)
+    untidy = _untidy(scheduler, endpoint, todo)
     with acting_for(held.tenant_id, staff=True):
-        _write(held, known, endpoint, todo, called, tails)
+        _write(held, known, endpoint, todo, called, tails, untidy)
 
 
 def _read(held: due.Held) -> Known | None:
@@ -204,6 +209,24 @@ def _output(scheduler: Launcher[Any], known: Known, endpoint: Endpoint, job: Job
     return job_watching.understood(whole, progress, job.log_tail, known.now)
 
 
+def _untidy(scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]) -> set[Any]:
+    """Take away what jobs that have just ended still hold; whose remains could not be taken away ends a little later."""
+    left: set[Any] = set()
+    for job, seen, step in todo.values():
+        if seen is None or step.state not in JOB_ENDS:
+            continue
+        try:
+            taken = scheduler.tidy(endpoint, seen.external_id)
+            if taken:
+                log.info("job_tidied", job=job.engine_name, taken=taken)
+        except ProviderError as error:
+            metrics.provider_error("scheduler", error.kind)
+            log.warning("job_not_tidied", job=job.engine_name, kind=error.kind, message=error.message)
+            if seen.ended_at and timezone.now() - seen.ended_at < EVIDENCE_PATIENCE:
+                left.add(job.pk)
+    return left
+
+
 def _unread_evidence(seen: JobSeen | None, step: Followed, tail: job_watching.Output | None) -> bool:
     """A job that has just ended whose log could not be read: its end waits a little, the log is its evidence."""
     if (
@@ -224,8 +247,9 @@ def _write(
     todo: dict[Any, Any],
     called: Called | None,
     tails: dict[Any, job_watching.Output],
+    untidy: set[Any],
 ) -> None:
-    unread = {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
+    unread = untidy | {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)
     rows = {row.pk: row for row in Job.objects.select_for_update().filter(pk__in=list(todo)).order_by("pk")}
     more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
@@ -240,10 +264,21 @@ def _write(
         if called is not None and called.job.pk == row.pk:
             _answered(row, called)
         _observed(row, seen, step, tails.get(row.pk))
+        _stopped_at_its_limit(row, seen, step)
     if any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF):
         turns.wish(known.cluster)
     if any(step.state in JOB_ENDS for _, _, step in todo.values()):
         turns.wish_for_count(known.cluster)
+
+
+def _stopped_at_its_limit(row: Job, seen: JobSeen | None, step: Followed) -> None:
+    """Operators were seen to begin a job again without end: we count, and wish it over."""
+    if seen is None or seen.restart_limit is None or step.state in JOB_ENDS or row.cancel_wished_at is not None:
+        return
+    if (seen.restarts or 0) > seen.restart_limit:
+        Job.objects.filter(pk=row.pk, cancel_wished_at=None).update(cancel_wished_at=Now())
+        why = f"It began again {seen.restarts} times; its own limit is {seen.restart_limit}."
+        timeline.record(JOB_CANCEL, about=row, by=ENGINE, name=row.name, why=why)
 
 
 def _answered(row: Job, called: Called) -> None:

@@ -73,7 +73,8 @@ class JobSeen:
     exit_code: int | None = None
     signal: int | None = None
     nodes: tuple[str, ...] = ()
-    restarts: int = 0
+    restarts: int | None = 0  # None: the engine does not count them
+    restart_limit: int | None = None  # how often it may begin again, where its own text says so
     submitted_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -145,6 +146,10 @@ class Launcher(Protocol[E]):
         ...
 
     def tail(self, account: Account, endpoint: E, external_id: str, lines: int = 200) -> str: ...
+
+    def tidy(self, endpoint: E, external_id: str) -> int:
+        """Take away what a job that has ended still holds; how many things that were."""
+        ...
 
     def ended(self, endpoint: E, since: datetime) -> list[Ended]:
         """Runs that accounting says have ended since. Raises `refused`, code NoAccounting, where the cluster keeps none."""

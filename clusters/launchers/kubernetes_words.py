@@ -46,7 +46,8 @@ def seen(thing: Thing, pods: list[Thing], workload: Thing | None, now: datetime)
         exit_code=code if ended else None,
         signal=(code - 128 if code is not None and code > 128 else None) if ended else None,
         nodes=tuple(sorted({pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")})),
-        restarts=_restarts(thing, pods),
+        restarts=None,
+        restart_limit=_restart_limit(thing),
         submitted_at=_time(meta.get("creationTimestamp")),
         started_at=_started(thing, pods) if ended or state == "running" else None,
         ended_at=_ended(thing, true) if ended else None,
@@ -151,14 +152,16 @@ def _why_pending(pods: list[Thing]) -> str:
     return ""
 
 
-def _restarts(thing: Thing, pods: list[Thing]) -> int:
-    """As far as the engine counts them; a job that was made anew on other pods is counted by who watches it."""
-    counted = [
-        int(container.get("restartCount") or 0)
-        for pod in pods
-        for container in (pod.get("status") or {}).get("containerStatuses") or []
-    ]
-    return max([int((thing.get("status") or {}).get("restartCount") or 0), *counted])
+def _restart_limit(thing: Thing) -> int | None:
+    """How often its own text lets it begin again; operators were seen to go on beyond that."""
+    notes, policy = thing["metadata"].get("annotations") or {}, (thing.get("spec") or {}).get("runPolicy") or {}
+    if thing["kind"] == "HyperPodPyTorchJob":
+        told = policy.get("jobMaxRetryCount")
+    elif thing["kind"] == "PyTorchJob" and notes.get(manifests.AUTO_RESUME) == "true":
+        told = int(policy.get("backoffLimit") or 0) + int(notes.get(manifests.MOST_RESUMES) or 1)
+    else:
+        told = policy.get("backoffLimit")
+    return int(told) if told is not None else None
 
 
 def _started(thing: Thing, pods: list[Thing]) -> datetime | None:

@@ -124,6 +124,9 @@ class Slurm:
             raise
         return "\n".join(event["message"].rstrip("\n") for event in answer["events"])
 
+    def tidy(self, endpoint: Endpoint, external_id: str) -> int:
+        return 0  # Slurm ends every process of a job itself
+
     def ended(self, endpoint: Endpoint, since: datetime) -> list[Ended]:
         dialect = spoken(endpoint)
         # A day earlier: the filter knows whole days of the cluster's own zone, and looks at when a job began or waited.

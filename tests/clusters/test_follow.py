@@ -1,8 +1,10 @@
 """What a scheduler's word about a job leads to."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from clusters.engine.follow import FORGOTTEN_LOOKS, Followed, JobNow, follow, whole_or_not_running
+from clusters.engine.follow import FORGOTTEN_LOOKS, Followed, JobNow, follow, recounted, whole_or_not_running
 from clusters.launchers import JobSeen
 from clusters.states import JOB, JOB_ENDS
 
@@ -91,3 +93,33 @@ def test_a_job_whose_world_is_short_does_not_run(was, told, nodes, state):
     assert state == "running" or found.reason == f"{len(told)} of {nodes} nodes are there."
     assert whole_or_not_running(None, nodes, was) is None
     assert whole_or_not_running(seen("queued", nodes=("a",)), nodes, was).state == "queued"
+
+
+T0, T1 = datetime(2026, 11, 30, tzinfo=UTC), datetime(2026, 11, 30, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("state", "restarts", "started", "saw", "began", "count", "shown"),
+    [
+        ("queued", 0, None, "running", T0, 0, "running"),
+        ("running", 0, T0, "running", T0, 0, "running"),
+        ("running", 0, T0, "running", T1, 1, "running"),  # it was whole before and is whole again: we missed the rest
+        ("running", 0, T0, "recovering", None, 1, "recovering"),
+        ("running", 0, T0, "starting", None, 1, "recovering"),  # a world that is short does not run
+        ("recovering", 1, None, "queued", None, 1, "recovering"),
+        ("recovering", 1, None, "running", T1, 1, "running"),
+        ("running", 1, T0, "failed", T1, 1, "failed"),
+        ("starting", 0, None, "queued", None, 0, "queued"),
+    ],
+)
+def test_restarts_that_the_engine_does_not_count_are_counted_by_us(state, restarts, started, saw, began, count, shown):
+    seen = JobSeen("job", "ptj/job", saw, "Word", restarts=None, started_at=began)
+    told = recounted(seen, state, restarts, started)
+    assert (told.restarts, told.state) == (count, shown)
+
+
+def test_what_the_engine_counts_is_left_alone_and_a_hold_is_no_restart():
+    counted = JobSeen("job", "1", "queued", "PENDING", restarts=3)
+    assert recounted(counted, "running", 0, T0) is counted
+    held = JobSeen("job", "ptj/job", "queued", "Suspended", restarts=None, held=True)
+    assert (recounted(held, "running", 0, T0).restarts, recounted(held, "running", 0, T0).state) == (0, "queued")

@@ -112,7 +112,10 @@ def bench(cloud: Sandbox) -> KubeBench:
     for job in bench.launcher.observe(bench.endpoint):
         if job.state not in ENDS:
             bench.launcher.cancel(bench.endpoint, job.external_id)
-    cloud.later(1)
+    for _ in range(60):
+        cloud.later(1)
+        if [node.state for node in bench.launcher.nodes(bench.endpoint)].count("idle") == 2:
+            break
     return bench
 
 
@@ -239,6 +242,17 @@ def test_kueue_says_why_not_and_a_stuck_admission_is_said_after_five_minutes(ben
     assert bench.until(held.name, lambda job: job.state == "queued").held
     bench.launcher.release(bench.endpoint, identifier)
     bench.until(held.name, lambda job: job.state == "running")
+
+
+def test_what_an_ended_job_still_holds_is_taken_away(bench):
+    spec = bench.spec("sleep 1200", nodes=2)
+    spec.manifest["spec"]["runPolicy"]["cleanPodPolicy"] = "None"
+    told = bench.launcher.submit(bench.endpoint, spec)
+    bench.until(spec.name, lambda job: job.state == "running")
+    bench.cloud.fault("node_failure", service="sagemaker", account=ACCOUNT, match=f"{bench.cluster}/workers")
+    assert bench.end(spec.name).engine_state == "NodeLost"
+    assert bench.launcher.tidy(bench.endpoint, told) == 1
+    assert bench.launcher.tidy(bench.endpoint, told) == 0
 
 
 def test_only_hyperpods_operator_begins_a_job_again(bench):

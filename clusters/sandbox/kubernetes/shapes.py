@@ -183,7 +183,6 @@ def _hyperpod_status(run: Run, told: Asked, stamp: Stamp) -> dict[str, Any]:
     words = {"suspended": "Suspended", "running": "Running", "restarting": "Restarting", "succeeded": "Completed"}
     return {
         "conditions": _conditions(run, "HyperPodPyTorchJob", words, stamp),
-        "restartCount": run.restarts,
         **_times(run, stamp),
     }
 
