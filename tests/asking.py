@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
+import uuid
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -30,6 +31,15 @@ class Portal:
             found += page["results"]
             url = page["next"]
         return found
+
+    def shown(self, path: str) -> Row:
+        return dict(_json(f"{self.url}/api/v1/{path}", Authorization=f"Bearer {self.token}"))
+
+    def sends(self, path: str, body: Row) -> Row:
+        """What is answered to something that is asked for, once."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
+        told = json.dumps(body).encode()
+        return dict(_json(f"{self.url}/api/v1/{path}", told, Authorization=f"Bearer {self.token}", **headers))
 
 
 class Cloud:

@@ -8,6 +8,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,6 +132,55 @@ def test_every_step_is_in_the_participants_history(name: str, portal: Portal) ->
 def test_a_participant_sees_its_own_clusters_only(tree: RunningTree, portal: Portal) -> None:
     assert set(_states(Portal(tree, "iona@kestrivane.example"))) == {"kest-eo", "kest-trn"}
     assert set(_states(Portal(tree, "bea@dovemoor.example"))) == {"dove-trn"}
+
+
+KUBERNETES = "birch-med"  # its engineer launches beside the job of the demo
+MANIFEST = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: mine}
+spec:
+  runPolicy: {cleanPodPolicy: Running}
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+          - name: pytorch
+            image: registry/training@sha256:0000000000000000000000000000000000000000000000000000000000000000
+            command: [/bin/bash, -c, "echo begun $TOKEN\\nsrun python train.py --train-iters 200000"]
+"""
+
+
+def launched_on_kubernetes(tree: RunningTree, row: dict[str, Any], cluster: str) -> list[str]:
+    """A job on Kubernetes by the API, watched, read and cancelled; the states of its history in their order."""
+    engineer, mine = Portal(tree, row["email"]), f"t/{row['slug']}/jobs/"
+    asked = {
+        "cluster": cluster,
+        "name": "Mine on EKS",
+        "script": MANIFEST,
+        "nodes": 1,
+        "environment": {"TOKEN": "told"},
+    }
+    job = f"{mine}{engineer.sends(mine, asked)['id']}/"
+    wait_for("the job running", lambda: engineer.shown(job)["state"] == "running", 120)
+    assert engineer.shown(job)["node_names"][0].startswith("hyperpod-i-")
+    wait_for("its log", lambda: "begun told" in engineer.shown(f"{job}log/")["text"], 60)
+    wait_for("steps in its log", lambda: "iteration" in engineer.shown(f"{job}log/")["text"], 60)
+    assert "told" not in engineer.shown(job)["script"]
+    engineer.sends(f"{job}cancel/", {"why": "seen enough"})
+    wait_for("the job cancelled", lambda: engineer.shown(job)["state"] == "cancelled", 120)
+    about = engineer.rows(f"t/{row['slug']}/entries/", subject="job", subject_id=engineer.shown(job)["id"])
+    return [entry["kind"] for entry in sorted(about, key=lambda entry: entry["id"])]
+
+
+def test_a_job_is_launched_watched_read_and_cancelled_on_kubernetes(tree: RunningTree, portal: Portal) -> None:
+    row, _ = CLUSTERS[KUBERNETES]
+    email = next(one["email"] for one in TOLD["people"] if one["handle"] == row["team"]["contacts"]["ml"])
+    [cluster] = [one["id"] for one in portal.rows(f"t/{row['slug']}/clusters/") if one["name"] == KUBERNETES]
+    kinds = launched_on_kubernetes(tree, {"slug": row["slug"], "email": email}, cluster)
+    assert kinds[:2] == ["job.requested", "job.submitted"] and kinds[-1] == "job.cancelled"
 
 
 def _told(portal: Portal) -> Counter[str]:
