@@ -26,7 +26,7 @@ from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused
 from tenants.web.tables import as_csv
 
-TALL = 100
+TALL = 48
 
 
 def month_asked(request: HttpRequest, zone: str) -> tuple[date, dict[str, Any]]:

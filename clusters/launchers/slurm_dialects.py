@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from clusters.launchers import Ended, JobSeen, LaunchSpec, NodeSeen, NodeState, State
+from clusters.providers import ProviderError
 
 # Every word of Slurm's own list. Base states that end a job come first, flags that say more than a base state next;
 # the first one that a job carries decides.
@@ -173,7 +174,10 @@ class OldDialect(Dialect):
         if spec.requeue:
             job["requeue"] = True  # it reads false as true: left out, the cluster's own JobRequeue decides
         if spec.only:
-            job["required_nodes"] = ",".join(spec.only)
+            # Its REST server knows the word and turns it down; a test on any other node would say nothing of these.
+            raise ProviderError(
+                "refused", "This Slurm's REST API cannot say on which nodes a job runs.", code="NoNodeNames"
+            )
         if spec.without:
             job["exclude_nodes"] = ",".join(spec.without)
         return {"job": job, "script": spec.script}

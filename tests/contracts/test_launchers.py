@@ -453,6 +453,20 @@ def test_a_job_does_not_start_before_its_time(bench):
     assert not bench.real or ended.started_at >= spec.begin_at.replace(microsecond=0)
 
 
+def test_a_job_gets_the_nodes_that_it_must_have_and_none_that_it_must_not(bench):
+    """What pair tests and quarantine stand on: a scheduler that passed over it would test, or use, any node."""
+    names = sorted(node.name for node in bench.launcher.nodes(bench.endpoint))
+    one, others = names[1], tuple(name for name in names if name != names[1])
+    for more in ({"without": others}, {"only": (one,)}):
+        spec = bench.spec("true", **more)
+        if bench.real and bench.slurm.old and spec.only:
+            with pytest.raises(ProviderError, match="cannot say on which nodes"):
+                bench.launcher.submit(bench.endpoint, spec)
+            continue
+        bench.launcher.submit(bench.endpoint, spec)
+        assert bench.end(spec.name).nodes == (one,)
+
+
 def test_the_nodes_are_told_with_what_they_hold(bench):
     nodes = bench.launcher.nodes(bench.endpoint)
     assert len(nodes) == WORKERS + bench.real
