@@ -177,6 +177,28 @@ def _jobs(made: Examples, numbers: range) -> list[c.Job]:
         )
         for n in numbers
     )
+    now = timezone.now()
+    c.JobRun.objects.bulk_create(
+        c.JobRun(
+            tenant=made.tenant, cluster=made["clusters"], external_id=f"r{n}", attempt=1, name=f"r{n}", source="watched",
+            started_at=now - timedelta(minutes=n + 1), counted_until=now, nodes=1, accelerators=8, told_at=now,
+        )
+        for n in numbers
+    )  # fmt: skip
+    c.UsageDay.objects.bulk_create(
+        c.UsageDay(
+            tenant=made.tenant, cluster=made["clusters"], day=now.date() - timedelta(days=n + 1), zone="Asia/Tokyo",
+            source="watched", computed_at=now,
+        )
+        for n in numbers
+    )  # fmt: skip
+    c.UsageDispute.objects.bulk_create(
+        c.UsageDispute(
+            tenant=made.tenant, cluster=made["clusters"], month=date(1990 + n, 1, 1), reason="x", reserved_then=1,
+            disputed_by="engine", disputed_at=now,
+        )
+        for n in numbers
+    )  # fmt: skip
     c.Attempt.objects.bulk_create(
         c.Attempt(tenant=made.tenant, job=made["jobs"], number=n + 2, external_id="1", reason="") for n in numbers
     )

@@ -17,6 +17,7 @@ from tenants.history.moves import move
 from tenants.web.problems import Refused
 
 MOST = 64  # nodes of a search: half as many jobs wait in the scheduler's queue at a time
+PINS = frozenset({"hyperpod-slurm", "parallelcluster"})  # schedulers that are told on which nodes a job runs
 THERE = frozenset({"running", "impaired", "checking"})
 
 
@@ -51,6 +52,11 @@ def begin_search(
     """Test idle nodes in pairs until a bad one is named or nobody can tell. Jobs are never touched."""
     cluster = changes.newest(cluster, None)
     changes.refuse_unless_possible(cluster, "launch")
+    if cluster.orchestrator not in PINS:
+        sentence = _(
+            "%(name)s runs Kubernetes, where Cohort makes no pair tests yet. Use its deep health checks instead."
+        )
+        raise Refused("no_pairs", sentence % {"name": cluster.name}, status=422)
     if NodeSearch.objects.filter(cluster=cluster, state="running").exists():
         raise Refused("searching", _("A search is under way on %(name)s; wait for its end.") % {"name": cluster.name})
     free = candidates(cluster)
