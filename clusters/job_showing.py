@@ -145,7 +145,7 @@ def measures_now(job: Job, told: Watched, now: datetime) -> list[dict[str, Any]]
     stale = job.state == "running" and now - newest.at > STALE_AFTER
     rows: list[tuple[Any, str]] = []
     if newest.loss_word:
-        rows.append((_("Loss"), {"nan": "NaN", "inf": "∞"}[newest.loss_word]))
+        rows.append((_("Loss"), {"nan": _("NaN"), "inf": "∞"}[newest.loss_word]))
     for name, label, digits in (
         ("loss", _("Loss"), 4),
         ("tokens_per_second", _("Tokens a second"), None),

@@ -192,8 +192,10 @@ def _log(row: Job, first: int, texts: list[str]) -> dict[str, Any]:
 @allow(roles.READ)
 @require_safe
 def log_tail(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """What a job wrote since a line: for the page that follows."""
+    """What a job wrote since a line: for the page that follows. Asked by anybody else, it is the page of the output."""
     row = queries.job(pk)
+    if not request.headers.get("HX-Request"):
+        return _older(request, row)
     after = number_of(request.GET.get("after"), "after")
     first, texts = watching.tail(row, after)
     live_still = row.state in states.JOB_LIVE
@@ -207,7 +209,10 @@ def log_tail(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_safe
 def log(request: HttpRequest, pk: UUID) -> HttpResponse:
     """A job's output from an older stretch to the newest, page by page."""
-    row = queries.job(pk)
+    return _older(request, queries.job(pk))
+
+
+def _older(request: HttpRequest, row: Job) -> HttpResponse:
     number = number_of(request.GET.get("page"), "page")
     found = watching.stretch(row, number)
     if found is None and number is not None:

@@ -117,7 +117,9 @@ class Window:
         if asked.path.startswith("/static/"):
             file = finders.find(asked.path.removeprefix("/static/"))
             return route.fulfill(path=file) if file else route.fulfill(status=404)
-        answer = ask(self.client, "GET", route.request.url.removeprefix(SITE))
+        # A page that polls says so; without that word it would be given a whole page to put into itself.
+        polls = {name: value for name, value in route.request.headers.items() if name == "hx-request"}
+        answer = ask(self.client, "GET", route.request.url.removeprefix(SITE), **polls)
         if answer.status_code in (302, 303):  # a browser would go there on its own, past us
             answer = ask(self.client, "GET", answer["Location"])
         headers = {name: value for name, value in answer.headers.items() if name.lower() != "content-length"}

@@ -137,11 +137,13 @@ def test_the_output_is_kept_in_stretches_without_a_gap_and_the_oldest_go(job, mo
 def test_the_log_follows_from_where_the_page_is(client, job):
     told(job, "one", "two")
     address = f"/t/hoshi/jobs/{job.pk}/log/tail/"
-    assert client.get(f"{address}?after=2").status_code == 204
+    follow = {"hx-request": "true"}
+    assert client.get(f"{address}?after=2", headers=follow).status_code == 204
     told(job, "three")
-    text = client.get(f"{address}?after=2").content.decode()
+    text = client.get(f"{address}?after=2", headers=follow).content.decode()
     assert "three" in text and "two" not in text and "after=3" in text
-    assert client.get(f"{address}?after=x").status_code == 400
+    assert client.get(f"{address}?after=x", headers=follow).status_code == 400
+    assert "<!doctype" in client.get(address).content.decode()  # without the script, a page
 
 
 def test_older_output_is_paged_and_all_of_it_can_be_kept(client, job, monkeypatch):
