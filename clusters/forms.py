@@ -1,11 +1,9 @@
 """Forms of the clusters layer: filters, a job, a reason, what was granted."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from clusters import facts, states
@@ -19,12 +17,6 @@ from tenants.web.templatetags.show import words
 ANY = ("", gettext_lazy("Any"))
 SORTS = [("attention", gettext_lazy("Attention first")), ("name", gettext_lazy("Name"))]
 UPDATES = [ANY, ("available", gettext_lazy("Update available")), ("newest", gettext_lazy("Newest version"))]
-STARTING_SCRIPT = """#!/bin/bash
-set -euo pipefail
-
-echo "job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST"
-srun --ntasks-per-node=1 hostname
-"""
 
 
 def states_of(moves: Moves) -> list[tuple[str, Any]]:
@@ -87,67 +79,6 @@ class ReasonForm(forms.Form):
 class ApprovalForm(forms.Form):
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     plan = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)  # the digest that was looked at
-
-
-class LaunchForm(forms.Form):
-    """A training job: a script, or on Kubernetes a manifest."""
-
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
-    partition = forms.ChoiceField(
-        label=gettext_lazy("Partition"), help_text=gettext_lazy("Each compute group is a partition of its name.")
-    )
-    nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1)
-    time_limit_minutes = forms.IntegerField(
-        label=gettext_lazy("Time limit"),
-        min_value=1,
-        required=False,
-        help_text=gettext_lazy("Empty: as long as the partition allows."),
-    )
-    script = forms.CharField(
-        label=gettext_lazy("Script"),
-        max_length=1_000_000,
-        strip=False,
-        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "class": "mono", "autocapitalize": "off"}),
-        help_text=gettext_lazy("What sbatch would get. It begins with #! and runs on the first node of the job."),
-    )
-    environment = forms.CharField(
-        label=gettext_lazy("Environment"),
-        required=False,
-        max_length=20_000,
-        widget=forms.Textarea(
-            attrs={"rows": 3, "spellcheck": "false", "class": "mono", "placeholder": "NCCL_DEBUG=INFO"}
-        ),
-        help_text=gettext_lazy("One NAME=value a line. Values are kept sealed: afterwards only the names are shown."),
-    )
-
-    def __init__(self, *args: Any, partitions: dict[str, int], kubernetes: bool = False, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if kubernetes:
-            self.fields["partition"].label = _("Group")
-            self.fields["partition"].help_text = _("Where a script runs. A manifest says it itself.")
-            self.fields["nodes"].help_text = _("For a script. A manifest says it itself.")
-            self.fields["script"].label = _("Manifest or script")
-            self.fields["script"].help_text = _(
-                "A PyTorchJob, HyperPodPyTorchJob or TrainJob in YAML or JSON. Or a script, which begins with #! and runs "
-                "in every pod, in the first image of the cluster's configuration."
-            )
-        self.fields["partition"].choices = [
-            (name, _("%(name)s (%(most)s nodes)") % {"name": name, "most": most}) for name, most in partitions.items()
-        ]
-        self.fields["nodes"].widget.attrs["max"] = max(partitions.values(), default=1)
-        self.fields["nodes"].unit = _("of %(most)s") % {"most": max(partitions.values(), default=0)}
-        self.fields["time_limit_minutes"].unit = _("minutes")
-
-    def clean_environment(self) -> dict[str, str]:
-        told: dict[str, str] = {}
-        for line in self.cleaned_data["environment"].splitlines():
-            if not line.strip():
-                continue
-            name, sign, value = line.partition("=")
-            if not sign or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.strip()):
-                raise forms.ValidationError(_("“%(line)s” is not NAME=value.") % {"line": line[:80]})
-            told[name.strip()] = value.strip()
-        return told
 
 
 class BucketForm(BlockForm):

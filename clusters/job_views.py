@@ -1,4 +1,4 @@
-"""Pages about jobs: all of them, launching one, following one to its end."""
+"""Pages about jobs: all of them, following one to its end."""
 
 from typing import Any
 from uuid import UUID
@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import actions, endings, job_showing, queries, showing, states, watching
-from clusters.engine.job_specs import starting_manifest
-from clusters.forms import STARTING_SCRIPT, JobFilters, LaunchForm, ReasonForm, WhatIfForm
+from clusters.forms import JobFilters, ReasonForm, WhatIfForm
 from clusters.models import Attempt, Job, JobOutput
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.wall import roles
@@ -58,47 +57,6 @@ def jobs(request: HttpRequest) -> HttpResponse:
     }
     template = "clusters/jobs.html" + ("#rows" if live.asked(request) else "")
     return render(request, template, context, status=200 if form.is_valid() else 400)
-
-
-@allow(roles.LAUNCH)
-@require_http_methods(["GET", "POST"])
-def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Launch a job on a cluster."""
-    row = queries.cluster(pk)
-    partitions = _partitions(row)
-    nodes = min(2, max(partitions.values(), default=1))
-    kubernetes = row.orchestrator == "hyperpod-eks"
-    script = starting_manifest(row, nodes) if kubernetes else STARTING_SCRIPT
-    form = LaunchForm(
-        posted(request), partitions=partitions, kubernetes=kubernetes, initial={"script": script, "nodes": nodes}
-    )
-    refused, status = None, 200
-    if request.method == "POST":
-        status = 422
-        if form.is_valid():
-            job, refused = attempt(actions.launch_job, cluster=row, by=request.actor, **form.cleaned_data)
-            if refused is None:
-                messages.success(request, _("Launched. The scheduler gets it within seconds."))
-                return see_other(reverse("job", args=[request.tenant.slug, job.pk]))
-            status = refused.status
-            field = refused.facts.get("field")
-            if field in form.fields:
-                form.add_error(field, refused.sentence)
-    context = {
-        "row": row,
-        "form": form,
-        "refused": refused,
-        "partitions": partitions,
-    }
-    return render(request, "clusters/launch.html", context, status=status)
-
-
-def _partitions(row: Any) -> dict[str, int]:
-    """Compute groups and their nodes, the largest first."""
-    found: dict[str, int] = {}
-    for group in queries.nodes(row).filter(role="compute").values_list("group", flat=True):
-        found[group] = found.get(group, 0) + 1
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
 
 @allow(roles.READ)

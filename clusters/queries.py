@@ -168,7 +168,8 @@ def jobs(*, proofs_too: bool = False) -> QuerySet[Job, dict[str, Any]]:
 
 def job(pk: UUID | str) -> Job:
     """Raises Http404 outside the scope."""
-    found = Job.objects.select_related("cluster__participation__cycle", "tenant").filter(pk=pk).first()
+    related = ("cluster__participation__cycle", "tenant", "script_version")
+    found = Job.objects.select_related(*related).filter(pk=pk).first()
     if found is None:
         raise Http404
     return found

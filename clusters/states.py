@@ -188,6 +188,8 @@ NODE_SETUP_FAILED = kind(
     severity="high",
 )
 
+JOB_SCRIPT_KEPT = kind("job_script.kept", _("{actor} kept version {number} of the script {name}: {why}"), icon="file")
+
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
 PROGRAM_RAN = kind(
     "part.program",

@@ -16,8 +16,8 @@ from django.test import override_settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
+from clusters import job_scripts, node_setups
 from clusters import models as c
-from clusters import node_setups
 from clusters.configuring import keep
 from program.models import (
     ActionItem,
@@ -66,7 +66,7 @@ NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
 OFFICES = {"reviews", "launches", "sessions", "articles", "asked-reports"}
 # What these speak of is everybody's: the same for all who may read at all.
-EVERYBODYS = {"catalogue", "architectures", "sessions", "enrolments", "articles"}
+EVERYBODYS = {"catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles"}
 BODY = {
     "architecture": "hyperpod-slurm",
     "version": "2026.11",
@@ -123,6 +123,7 @@ def make(world: World, tenant: Tenant, number: int) -> Examples:
         _work(made)
         _history(made, participation, world)
     made.by_noun |= {noun: Named("hyperpod-slurm") for noun in EVERYBODYS}
+    made.by_noun |= {noun: Named("torchrun") for noun in ("launch", "job-templates")}
     # Pages speak of one thing in the singular, and of entries where they show the history.
     same = {"model": "models", "quota": "quotas", "history": "entries"}
     made.by_noun |= {word: made.by_noun[noun] for word, noun in same.items()}
@@ -262,6 +263,8 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     )  # fmt: skip
     kept = node_setups.keep(tenant=tenant, name="drivers", text="#!/bin/bash\nset -euo pipefail\n", by="engine")
     made.by_noun["node-setups"] = kept.setup
+    written = job_scripts.keep(tenant=tenant, name="train", text="#!/bin/bash\nset -euo pipefail\n", by="engine")
+    made.by_noun["job-scripts"] = written.script
     c.NodeInstance.objects.create(
         tenant=tenant, node=made["nodes"], instance_id="i-0123456789", sat_from=now, left_because=""
     )

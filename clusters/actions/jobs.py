@@ -1,6 +1,8 @@
 """Writes about jobs: launch one, cancel one."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 from django.db.models import F
@@ -8,11 +10,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import endings, manifest_files, states
+from clusters import endings, job_lint, job_scripts, launching, manifest_files, states
 from clusters.actions import changes, reporting, software
 from clusters.engine import names, reaching
 from clusters.launchers import manifests
-from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine, Revision
+from clusters.models import Cluster, ContainerImage, Job, JobScriptVersion, Node, Quarantine, Revision
 from tenants.history import timeline
 from tenants.web.problems import Refused
 from tenants.work import due
@@ -33,8 +35,16 @@ def launch_job(
     time_limit_minutes: int | None = None,
     environment: dict[str, str] | None = None,
     on_behalf_of: str = "",
+    accepted: bool = True,
+    template: str = "",
+    template_version: str = "",
+    template_parameters: Mapping[str, Any] | None = None,
+    script_version: JobScriptVersion | None = None,
+    again_of: Job | None = None,
 ) -> Job:
-    """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice."""
+    """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice.
+
+    A script with an error is refused; one with warnings when they are not `accepted`."""
     cluster = changes.newest(cluster, None)
     on_kubernetes = cluster.orchestrator == "hyperpod-eks"
     if on_kubernetes and manifest_files.is_manifest(script):
@@ -46,6 +56,9 @@ def launch_job(
     endings.refuse_past_the_end(
         endings.of_cluster(cluster), partition, time_limit_minutes, script, environment or {}, timezone.now()
     )
+    place = launching.place_of(cluster, partition)
+    linted = job_lint.lint(script, launching.around(cluster, place, nodes=nodes, minutes=time_limit_minutes))
+    job_scripts.refuse_errors(linted, accepted=accepted)
     image, digest = software.image_of(cluster, script)
     if on_kubernetes and not digest:
         image, digest = _image_for_a_pod(cluster, script)
@@ -53,13 +66,20 @@ def launch_job(
         tenant_id=cluster.tenant_id,
         cluster=cluster,
         name=name,
-        script=script.replace("\r\n", "\n"),
+        script=script,
         nodes=nodes,
         partition=partition,
         time_limit_minutes=time_limit_minutes,
         environment=environment or {},
         image=image,
         image_digest=digest,
+        template=template,
+        template_version=template_version,
+        template_parameters=dict(template_parameters or {}),
+        processes_per_node=linted.facts.get("processes_per_node"),
+        heals=linted.heals,
+        script_version=script_version,
+        again_of=again_of,
         accelerators=nodes * max((each for group, each in groups if group == partition), default=0),
         configuration=Revision.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True)[0],
         launched_by=by,

@@ -1,5 +1,6 @@
 """Jobs in the API: launch, cancel, look, read the log's end."""
 
+from typing import Any
 from uuid import UUID
 
 from django.utils.translation import gettext as _
@@ -8,9 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import actions, queries, states
+from clusters import actions, launching, queries, states
+from clusters.api.job_templates import made_for
 from clusters.api.shapes import WhyAsked
-from clusters.models import Cluster, Job
+from clusters.models import Cluster, Job, JobScriptVersion
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint, versioned
@@ -38,6 +40,12 @@ class JobShown(Shown):
     external_id = serializers.CharField(help_text="The scheduler's number.")
     restarts = serializers.IntegerField()
     configuration = serializers.IntegerField(help_text="The revision of the cluster at launch.")
+    template = serializers.CharField()
+    template_version = serializers.CharField()
+    processes_per_node = serializers.IntegerField(allow_null=True, help_text="As its script says; null where not.")
+    heals = serializers.BooleanField(help_text="Whether its script asks to be started again after a fault.")
+    script_version = serializers.UUIDField(source="script_version_id", allow_null=True)
+    again_of = serializers.UUIDField(source="again_of_id", allow_null=True)
     launched_by = serializers.CharField()
     submitted_at = serializers.DateTimeField(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
@@ -64,7 +72,22 @@ class JobAsked(Asked):
     script = serializers.CharField(
         max_length=actions.LARGEST_SCRIPT,
         trim_whitespace=False,
-        help_text="Begins with '#!'; on Kubernetes it may be a manifest.",
+        required=False,
+        default="",
+        help_text="Begins with '#!'; on Kubernetes it may be a manifest. This, or a template, or a version that is kept.",
+    )
+    template = serializers.CharField(max_length=40, required=False, default="", allow_blank=True)
+    parameters = serializers.DictField(
+        child=serializers.CharField(max_length=5000, allow_blank=True),
+        required=False,
+        default=dict,
+        help_text="Of the template, as text; what is left out has its default.",
+    )
+    image = serializers.CharField(max_length=63, required=False, default="", allow_blank=True)
+    script_version = serializers.UUIDField(required=False, allow_null=True, default=None)
+    again_of = serializers.UUIDField(required=False, allow_null=True, default=None)
+    refuse_warnings = serializers.BooleanField(
+        required=False, default=False, help_text="Launch only if the lint has nothing at all against it."
     )
     nodes = serializers.IntegerField(min_value=1, max_value=100_000)
     partition = serializers.CharField(max_length=63, allow_blank=True, default="")
@@ -126,8 +149,34 @@ def tenant_jobs(request: Request) -> Response:
     cluster = Cluster.objects.filter(pk=sent["cluster"]).first()
     if cluster is None:
         raise refusal("cluster", _("There is no such cluster here."), str(sent["cluster"]), "does_not_exist")
-    launched = actions.launch_job(**{**sent, "cluster": cluster}, by=request.actor)
+    launched = actions.launch_job(**_wanted(cluster, sent), by=request.actor)
     return _shown(launched.pk, status=202)
+
+
+def _wanted(cluster: Cluster, sent: dict[str, Any]) -> dict[str, Any]:
+    """What the action takes. Exactly one of script, template and script_version says what runs."""
+    told = [name for name in ("script", "template", "script_version") if sent[name]]
+    if len(told) != 1:
+        sentence = _("Send one of script, template and script_version; you sent %(told)s.")
+        raise refusal("script", sentence % {"told": ", ".join(told) or "–"}, "", "one_of")
+    wanted = {
+        name: sent[name] for name in ("name", "nodes", "partition", "time_limit_minutes", "environment", "script")
+    }
+    wanted |= {"cluster": cluster, "accepted": not sent["refuse_warnings"]}
+    if sent["again_of"] is not None:
+        wanted["again_of"] = queries.job(sent["again_of"])
+    if sent["template"]:
+        made = made_for(cluster, sent)
+        version = launching.template_of(sent["template"]).version
+        wanted |= {"script": made.text, "template": sent["template"], "template_version": version}
+        wanted["template_parameters"] = made.parameters
+    if sent["script_version"]:
+        kept = JobScriptVersion.objects.filter(pk=sent["script_version"]).first()
+        if kept is None:
+            sentence = _("There is no such version of a script here.")
+            raise refusal("script_version", sentence, str(sent["script_version"]), "does_not_exist")
+        wanted |= {"script": kept.text, "script_version": kept}
+    return wanted
 
 
 def _shown(pk: UUID, status: int = 200) -> Response:

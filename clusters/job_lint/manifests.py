@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from clusters.documents import placeholders, reading, secrets
@@ -33,6 +35,7 @@ DOWNLOADS = re.compile(
     r"|\bapt(?:-get)?\s+install\b[^\n;&|]*"
 )
 KEEPS = ("persistentVolumeClaim", "nfs", "csi", "ephemeral")
+MOST = 200  # of a kind in one text
 HOST_POWERS = ("hostNetwork", "hostPID", "hostIPC")
 
 
@@ -49,6 +52,10 @@ class Part:
 
     def line(self, *path: str | int) -> int:
         return self.read.line(path) + self.before
+
+    @cached_property
+    def rows(self) -> list[str]:
+        return self.read.text.splitlines()
 
     @property
     def kind(self) -> str:
@@ -110,7 +117,7 @@ def _blanks(part: Part) -> Iterator[Found]:
     for path, value in _strings(part.told):
         shell = _is_shell(part.told, path)
         known = set(SET_IN_SCRIPT.findall(value)) | _environment(part.told) if shell else set[str]()
-        for match in UNFILLED.finditer(value):
+        for match in islice(UNFILLED.finditer(value), MOST):
             name = match[1] or match[2]
             if shell and (name in known or KNOWN_IN_POD.fullmatch(name) or name.islower()):
                 continue
@@ -122,7 +129,7 @@ def _blanks(part: Part) -> Iterator[Found]:
 
 def _line_in(part: Part, path: Path, value: str, at: int) -> int:
     """Inside a block of several lines the text begins below its key."""
-    line, lines = part.line(*path), part.read.text.splitlines()
+    line, lines = part.line(*path), part.rows
     head = lines[line - part.before - 1] if line - part.before <= len(lines) else ""
     block = re.search(r"[|>][+-]?\d?\s*(?:#.*)?$", head) is not None
     return line + value.count("\n", 0, at) + (1 if block else 0)
@@ -215,7 +222,7 @@ def _of_container(part: Part, path: Path, container: Mapping[str, Any]) -> Itera
         yield Found("image_not_pinned", part.line(*path, "image"), image)
     for name in ("command", "args"):
         for at, word in enumerate(_list(container.get(name))):
-            for match in DOWNLOADS.finditer(str(word)):
+            for match in islice(DOWNLOADS.finditer(str(word)), MOST):
                 line = _line_in(part, (*path, name, at), str(word), match.start())
                 yield Found("download_at_start", line, match[0].strip()[:80])
 

@@ -70,7 +70,8 @@ def variables(found: list[Command]) -> dict[str, str]:
             if DEFAULT.match(value) and DEFAULT.match(value)[1] == name:  # type: ignore[index]
                 continue
             value = _unquoted(value.strip())
-            held[name] = f"{held[name]} {value}" if held.get(name) else value
+            if len(held.get(name, "")) < LONGEST:
+                held[name] = f"{held[name]} {value}" if held.get(name) else value
     return held
 
 
@@ -88,22 +89,23 @@ def _unquoted(value: str) -> str:
 
 
 def expanded(text: str, held: Mapping[str, str]) -> str:
-    """The text with what its variables may hold; what is not known stays as it is written."""
+    """The text with what its variables may hold; what is not known, or would make it too long, stays as it is written."""
+    text = text[:LONGEST]
     for _round in range(DEEPEST):
-        text = DEFAULT.sub(lambda match: held.get(match[1], match[2]), text)
-        new = USED.sub(lambda match: held.get(match[1] or match[2], match[0]), text)
-        if new == text or len(new) > LONGEST:
-            return new[:LONGEST]
+        room = [LONGEST - len(text)]
+
+        def value(match: re.Match[str], room: list[int] = room) -> str:
+            name = match[1] or match[2]
+            # A default is in the second group, and so is the name of a variable without brackets.
+            found = held.get(name, match[2] if match.re is DEFAULT else match[0])
+            room[0] -= len(found)
+            return found if room[0] > 0 else match[0]
+
+        new = USED.sub(value, DEFAULT.sub(value, text))
+        if new == text:
+            break
         text = new
     return text
-
-
-def words(text: str) -> list[str]:
-    """Words without their quotation marks; nothing in them is looked at."""
-    return [
-        re.sub(r"[\"']", "", word)
-        for word in re.findall(r"(?:\$\([^()]*\)|\"[^\"]*\"|'[^']*'|[^\s\"'$]|\$)+", text.replace("\n", " "))
-    ]
 
 
 def runs(command: Command, program: str) -> bool:

@@ -21,6 +21,9 @@ IMAGE = re.compile(r"--container-image(?:=|\s+)[\"']?([^\s\"']+)")
 PROCESSES = re.compile(r"--nproc[_-]per[_-]node(?:=|\s+)(\d+)")
 REGISTRY = re.compile(r"\b(\d{12})\.dkr\.ecr\.[\w-]+\.amazonaws\.com|arn:aws[\w-]*:iam::(\d{12}):")
 BLANKS = ("<", "{{")
+MOST = 200  # of a kind are looked at; whoever has more has other worries
+LONGEST_PATH = 4096
+LONGEST_LOOK = 500_000  # characters of commands with their variables filled in
 
 
 def look(text: str, around: Around) -> tuple[list[Found], dict[str, Any]]:
@@ -28,7 +31,10 @@ def look(text: str, around: Around) -> tuple[list[Found], dict[str, Any]]:
     options, lines = sbatch.options(text), shell.commands(text)
     held = shell.variables(lines)
     script = _Script(text, around, options, lines, held)
-    found = [*script.form(), *script.size(), *script.healing(), *script.paths(), *script.secrets(), *script.network()]
+    found = [*script.form(), *script.paths(), *script.secrets()]
+    if around.engine == "hyperpod-eks":  # it runs in pods that Cohort describes: nodes, network and healing are there
+        return found, script.facts() | {"auto_resume": True}
+    found += [*script.size(), *script.healing(), *script.network()]
     return found, script.facts()
 
 
@@ -37,7 +43,9 @@ class _Script:
         self, text: str, around: Around, options: sbatch.Options, lines: list[shell.Command], held: dict[str, str]
     ) -> None:
         self.text, self.around, self.options, self.lines, self.held = text, around, options, lines, held
-        self.starts = [command for command in lines if shell.runs(command, "srun")]
+        self.starts = [command for command in lines if shell.runs(command, "srun")][:MOST]
+        self.raw = text.splitlines()
+        self.known: dict[str, str] = {}
 
     def at(self, name: str) -> int:
         return self.options.said[name].line if name in self.options.said else 1
@@ -80,7 +88,13 @@ class _Script:
         return any("--auto-resume" in self.meant(command) for command in self.starts)
 
     def meant(self, command: shell.Command) -> str:
-        return shell.expanded(command.text, self.held)
+        return self.filled(command.text)
+
+    def filled(self, text: str) -> str:
+        """With what its variables hold; the same text is looked at once."""
+        if text not in self.known:
+            self.known[text] = shell.expanded(text, self.held)
+        return self.known[text]
 
     def healing(self) -> Iterator[Found]:
         if "auto-resume" in self.options.said:
@@ -99,16 +113,19 @@ class _Script:
             yield Found("open_mode_append_missing", self.at("output"))
 
     def paths(self) -> Iterator[Found]:
-        for command in [*self.starts, *self.lines]:
-            for image in IMAGE.findall(command.text):
-                path = shell.expanded(image, self.held).split()[0]
+        named = [(command, image) for command in self.lines for image in IMAGE.findall(command.text)]
+        for command, image in named[:MOST]:
+            if image:
+                path = self.filled(image).split()[0]
                 if path.endswith(".sqsh") and not path.startswith(("/", "./", "../", "$", "`")):
                     yield Found("container_path_relative", command.line, path)
         seen = set[tuple[int, str]]()
-        for command in self.lines:
+        for command in [command for command in self.lines if "-" in command.text]:
+            if len(seen) >= MOST:
+                break
             for offset, line in enumerate(command.text.split("\n")):
                 for _option, value in CHECKPOINT.findall(line):
-                    path = shell.expanded(value.strip("\"'"), self.held).strip("\"'")
+                    path = self.filled(value.strip("\"'")).strip("\"'")
                     key = (self.line_of(value, command.line + offset), path)
                     if self.depends_on_folder(path) and key not in seen:
                         seen.add(key)
@@ -116,14 +133,14 @@ class _Script:
 
     def line_of(self, value: str, start: int) -> int:
         """The line of a value in a command that goes on over several."""
-        lines = self.text.splitlines()
-        return next((at + 1 for at in range(start - 1, len(lines)) if value in lines[at]), start)
+        near = range(start - 1, min(start + MOST, len(self.raw)))
+        return next((at + 1 for at in near if value in self.raw[at]), start)
 
     @staticmethod
     def depends_on_folder(path: str) -> bool:
         if HERE.match(path):
             return True
-        if not path or path.startswith(("/", "$", "-", "`", "%")) or "://" in path:
+        if not path or len(path) > LONGEST_PATH or path.startswith(("/", "$", "-", "`", "%")) or "://" in path:
             return False
         return path.startswith(("./", "../")) or ("/" in path) or re.search(r"checkpoint|ckpt", path, re.I) is not None
 
@@ -147,11 +164,16 @@ class _Script:
             yield Found("efa_settings_missing", 1, self.around.instance_type)
 
     def facts(self) -> dict[str, Any]:
-        said, whole = self.options, " ".join(self.meant(command) for command in self.lines)
-        processes = PROCESSES.search(whole)
+        said, processes, looked = self.options, None, 0
+        for command in self.lines:
+            meant = self.meant(command)
+            looked += len(meant)
+            processes = processes or PROCESSES.search(meant)
+            if processes or looked > LONGEST_LOOK:
+                break
         gres = re.search(r"gpu(?::[\w-]+)?:(\d+)", said.value("gres") or "")
         held = next((self.held[name] for name in ("GPUS_PER_NODE", "NUM_GPUS_PER_NODE") if name in self.held), "")
-        held = shell.expanded(held, self.held)
+        held = self.filled(held)
         per_node = re.search(r"(\d+)\D*$", said.value("gpus-per-node") or "")
         gpus = per_node or gres or re.fullmatch(r"(\d+)", held) or processes
         told: dict[str, Any] = {

@@ -13,7 +13,7 @@ Severity = Literal["error", "warning"]
 ERRORS = frozenset({
     "not_a_script", "carriage_return", "secret_inside", "secret_in_plain_env", "placeholder_unfilled",
     "option_unreadable", "auto_resume_on_sbatch", "gres_with_auto_resume", "container_path_relative",
-    "time_past_reservation", "namespace_foreign", "privileged", "annotation_not_text", "no_job", "several_jobs", "job_malformed",
+    "namespace_foreign", "privileged", "annotation_not_text", "no_job", "several_jobs", "job_malformed",
     "container_name", "too_long", "kind_not_allowed",
 })  # fmt: skip
 

@@ -11,6 +11,7 @@ from clusters.models.cluster import (
 from clusters.models.configuration import ClusterConfiguration, ConfigurationVersion
 from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
+from clusters.models.job_script import JobScript, JobScriptVersion
 from clusters.models.job_watching import JobFault, JobOutput, JobPoint, JobProgress, JobRank, JobReporter
 from clusters.models.node import Node, NodeInstance
 from clusters.models.operation import Leftover, NodeOrder, Operation
@@ -53,6 +54,8 @@ __all__ = [
     "NodeInstance",
     "NodeOrder",
     "NodeSearch",
+    "JobScript",
+    "JobScriptVersion",
     "NodeSetup",
     "NodeSetupVersion",
     "NodeSpell",

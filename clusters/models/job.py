@@ -46,6 +46,13 @@ class Job(TenantOwned):
     image_digest = models.CharField(max_length=71, blank=True)
     pinned = models.JSONField(default=list)  # the nodes that it must have, by their scheduler's names; empty: any
     configuration = models.PositiveIntegerField(default=1)  # the cluster's revision at launch
+    template = models.CharField(max_length=40, blank=True)
+    template_version = models.CharField(max_length=20, blank=True)
+    template_parameters = models.JSONField(default=dict)  # what was filled in; its script is what ran
+    processes_per_node = models.PositiveIntegerField(null=True)  # as its script says; None where it does not
+    heals = models.BooleanField(default=False)  # whether its script asks to be started again after a fault
+    script_version = tied("clusters.JobScriptVersion", related_name="+", null=True)
+    again_of = tied("clusters.Job", related_name="+", null=True)  # the job that this one was made from
     launched_by = models.CharField(max_length=60)
     submitted_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -204,6 +205,25 @@ def test_hostile_and_broken_texts_are_refused_in_a_sentence(text):
     linted = job_lint.lint(text, EKS)
     assert linted.errors
     assert all(each.reason() and each.severity == "error" and each.line >= 1 for each in linted.errors)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#!/bin/bash\nA=" + "x" * 19_000 + "\n" + "srun $A --save $A\n" * 50_000,
+        "#!/bin/bash\n" + "A=$A$A$A\n" * 100_000 + "srun $A\n",
+        "#!/bin/bash\nsrun " + "--save-" * 140_000,
+        "#!/bin/bash\n" + "srun --container-image ${A:-${B:-${C\n" * 25_000,
+        "#!/bin/bash\n" + "--save ./a\n" * 90_000,
+        "apiVersion: v1\nkind: TrainJob\nspec: {a: '" + "$A " * 160_000 + "'}\n",
+        "apiVersion: v1\nkind: TrainJob\nspec:\n" + "".join(f"  a{n}: $A\n" for n in range(30_000)),
+    ],
+    ids=["long values", "doubling", "one word", "open braces", "many folders", "many blanks", "many keys"],
+)
+def test_no_text_takes_long(text):
+    began = time.process_time()
+    job_lint.lint(text[: job_lint.LARGEST], EKS)
+    assert time.process_time() - began < 8
 
 
 def test_every_finding_has_a_reason_and_a_fix_and_no_more():

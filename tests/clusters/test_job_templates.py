@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from clusters import job_lint, job_templates
-from clusters.job_templates import checks, rendering
+from clusters.documents import reading
+from clusters.job_templates import checks, manifest, rendering
 from clusters.job_templates.checks import Place
 
 PLACES = {
@@ -216,3 +217,22 @@ def test_a_pod_gets_shell_that_parses_and_starts_its_own_rank(template):
     values = checks.settled(template, checks.starting(template, EKS), EKS)
     text = rendering.in_pod(template, values, EKS, nodes=2)
     assert parses(text) == "" and "srun" not in text and "SLURM" not in text and "exec torchrun" in text
+
+
+@pytest.mark.parametrize("slug", [each.slug for each in ALL.values() if checks.misfit(each, EKS) is None])
+def test_a_manifest_has_nothing_against_it_and_its_values_stay_data(slug):
+    template = ALL[slug]
+    nasty = {"arguments": "'$(id)' --x=\"a b\""} if "arguments" in template.parameters else {}
+    values = checks.settled(template, checks.starting(template, EKS) | nasty, EKS)
+    image = "registry.example/train@sha256:" + "a" * 64
+    told = manifest.manifest(template, values, EKS, name=f"A {NASTY}", nodes=2, minutes=60, image=image)
+    around = job_lint.Around(engine="hyperpod-eks", instance_type=EKS.instance_type, namespace=EKS.namespace)
+    linted = job_lint.lint(manifest.written(told), around)
+    assert linted.found == () and linted.heals and linted.facts["nodes"] == 2
+    assert reading.read(manifest.written(told)).value == told
+    container = told["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "32"}
+    assert told["spec"]["runPolicy"]["activeDeadlineSeconds"] == 3600
+    assert "ARGUMENTS=('$(id)' '--x=a b')" in container["command"][2] or not nasty
+    alone = manifest.manifest(template, values, EKS, name="x", nodes=1, minutes=None, image=image)
+    assert set(alone["spec"]["pytorchReplicaSpecs"]) == {"Master"}

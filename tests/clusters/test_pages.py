@@ -278,7 +278,14 @@ def test_a_page_with_something_unsettled_polls_and_gets_nothing_while_nothing_ch
 def test_a_script_keeps_its_text_when_the_launch_is_refused(world: World, hoshi: Examples) -> None:
     client = signed_in(world.person("ml_engineer"))
     launch = f"{page_of(hoshi['clusters'])}launch/"
-    job = {"name": "train", "partition": "gpu", "nodes": "1", "script": "echo no-first-line", "environment": "A=1"}
+    job = {
+        "name": "train",
+        "partition": "gpu",
+        "nodes": "1",
+        "script": "echo no-first-line",
+        "environment": "A=1",
+        "accept": "on",
+    }
     answer = client.post(launch, job)
     assert answer.status_code == 422
     assert "echo no-first-line" in answer.content.decode() and "A script begins with" in answer.content.decode()

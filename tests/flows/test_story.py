@@ -81,6 +81,7 @@ def _launch_a_job_that_fails(customer: Visitor) -> str:
     page.locator("input[name=name]").fill("pretrain-story")
     page.locator("input[name=nodes]").fill("20")
     page.locator("textarea[name=script]").fill(SCRIPT)
+    page.locator("input[name=accept]").check()
     page.locator('form[action$="/launch/"] button[type=submit]').click()
     expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}/"))
     expect(page.locator("h1 [data-state=failed]")).to_be_visible(timeout=LAUNCH)
