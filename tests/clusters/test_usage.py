@@ -307,9 +307,9 @@ def test_the_pages_show_the_month_and_its_sum_and_what_is_not_measured(row, worl
     for role in ("programme_manager", "viewer"):
         client = signed_in(world, role)
         text = client.get(f"/usage/?month={month:%Y-%m}").content.decode()
-        assert "64.00" in text and "without 1 run that was not measured" in text
+        assert "64 h" in text and "without 1 run that was not measured" in text
         text = client.get(f"/t/hoshi/clusters/{row.pk}/usage/?month={month:%Y-%m}").content.decode()
-        assert "64.00" in text and "not measured" in text
+        assert "64 h" in text and "not measured" in text
     assert signed_in(world, "programme_manager").get("/usage/?month=soon").status_code == 400
     client = signed_in(world, "platform_engineer")
     at = f"/t/hoshi/clusters/{row.pk}/usage/dispute/?month={month:%Y-%m}"
