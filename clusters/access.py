@@ -20,6 +20,11 @@ def slurm_secret(cluster_name: str) -> str:
     return f"cohort/clusters/{cluster_name}/slurm-jwt"
 
 
+def agent_secret(cluster_name: str) -> str:
+    """Where the head node finds the address and the token with which its agent speaks to us."""
+    return f"cohort/clusters/{cluster_name}/agent"
+
+
 def slurm_endpoint(account: Account, cluster_name: str) -> SlurmEndpoint | None:
     """The Slurm REST endpoint of a cluster; None while its controller has not written it yet."""
     try:

@@ -26,7 +26,8 @@ ALLOWED = [
     "s3:*", "sagemaker:*", "sns:*", "sso:CreateManagedApplicationInstance", "sso:DeleteManagedApplicationInstance",
     "sso:DescribeRegisteredRegions", "sso:GetManagedApplicationInstance", "sso:ListInstances",
     "secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret",
-    "secretsmanager:GetRandomPassword", "secretsmanager:GetSecretValue", "secretsmanager:TagResource",
+    "secretsmanager:GetRandomPassword", "secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue",
+    "secretsmanager:TagResource",
     "servicequotas:Get*", "servicequotas:List*", "servicequotas:RequestServiceQuotaIncrease", "ssm:GetParameter*", "sts:AssumeRole", "tag:GetResources",
 ]  # fmt: skip
 

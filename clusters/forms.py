@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from clusters import facts, states
 from clusters.actions import quotas
-from clusters.models import Bucket, CloudAccount, QuotaGrant
+from clusters.models import Bucket, CloudAccount, Cluster, QuotaGrant
 from tenants.forms import BlockForm
 from tenants.models import Participation
 from tenants.states import Moves
@@ -74,6 +74,13 @@ class ReasonForm(forms.Form):
     def __init__(self, *args: Any, optional: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["why"].required = not optional
+
+
+class ReachForm(forms.Form):
+    """The way to a cluster's scheduler."""
+
+    reach = forms.ChoiceField(label=gettext_lazy("Reached"), choices=Cluster.Reach.choices, widget=forms.RadioSelect)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
 class ApprovalForm(forms.Form):

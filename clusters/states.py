@@ -175,6 +175,14 @@ CONFIGURATION_KEPT = kind(
 ALERT_FIRING = kind("alert.firing", _("{name} of {cluster_name}: {summary}"), icon="alert-triangle", reacts=["triage"])
 kind("alert.resolved", _("{name} of {cluster_name} is over: {summary}"), icon="circle-check", reacts=["alert_over"])
 ALERT_TOKEN = kind("alert_intake.renewed", _("{actor} made a new token for the alerts of {cluster_name}"), icon="key")
+AGENT_TOKEN = kind("agent.renewed", _("{actor} made a new token for the agent of {cluster_name}"), icon="key")
+AGENT_REVOKED = kind("agent.revoked", _("The agent of {cluster_name} is no longer let in: {why}"), icon="key")
+AGENT_SEEN = kind(
+    "agent.connected", _("The agent of {cluster_name} is there: version {version} on {host}"), icon="plug-connected"
+)
+REACH_CHANGED = kind(
+    "cluster.reach", _("{actor} chose how the scheduler of {name} is reached: {how}"), icon="plug-connected"
+)
 CHART_INSTALLED = kind(
     "chart.installed", _("{actor} recorded that {chart} {chart_version} is installed on {cluster_name}"), icon="server"
 )

@@ -4,6 +4,7 @@ from django.urls import path
 
 from clusters import (
     account_views,
+    agent_views,
     alert_views,
     catalogue_views,
     change_views,
@@ -63,6 +64,8 @@ urlpatterns = [
     path("t/<slug:tenant>/clusters/<uuid:pk>/", views.cluster, name="cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/alerts/", alert_views.take, name="take_alerts"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/alerts/token/", alert_views.renew, name="renew_alert_token"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/agent/token/", agent_views.renew, name="renew_agent_token"),
+    path("t/<slug:tenant>/clusters/<uuid:pk>/reach/", agent_views.reach, name="choose_reach"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/move/", move_views.move, name="move_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/chart/", chart_views.record, name="record_chart"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/approve/", views.approve, name="approve_cluster"),

@@ -234,6 +234,8 @@ def _carried(row: Cluster, body: dict[str, Any]) -> dict[str, Any]:
         "charts": list(charts[:NEWEST_ALERTS]) if kubernetes else [],
         "node_setup": body.get("node_setup"),
         "kubernetes": kubernetes,
+        "slurm": row.orchestrator in states.TAKES_JOBS,
+        "agent": queries.agent(row) if row.reach == Cluster.Reach.AGENT else None,
     }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
+from clusters import agent_views
 from clusters.api import (
     accounts,
+    agents,
     architectures,
     clusters,
     configurations,
@@ -53,6 +55,7 @@ READ = [
     ("clusters/<uuid:pk>/deeds/", operations.deeds, "cluster-deeds"),
     ("clusters/<uuid:pk>/leftovers/", operations.leftovers, "cluster-leftovers"),
     ("clusters/<uuid:pk>/operations/", operations.operations, "cluster-operations"),
+    ("clusters/<uuid:pk>/agent/", agents.agent, "cluster-agent"),
     ("clusters/<uuid:pk>/spending/", operations.cluster_spending, "cluster-spending"),
     ("operations/<uuid:pk>/", operations.operation, "operation"),
     ("cluster-alerts/", software.alerts, "cluster-alerts"),
@@ -141,6 +144,8 @@ WRITE = [
     ("configurations/", configurations.tenant_configurations, "configurations"),
     ("configurations/<uuid:pk>/versions/", configurations.tenant_versions, "configuration-versions"),
     ("clusters/<uuid:pk>/chart/", software.install_chart, "cluster-chart"),
+    ("clusters/<uuid:pk>/reach/", agents.reach, "cluster-reach"),
+    ("clusters/<uuid:pk>/agent-token/", agents.renew_token, "cluster-agent-token"),
     ("clusters/<uuid:pk>/alert-token/", software.renew_token, "cluster-alert-token"),
     ("node-setups/", software.tenant_setups, "node-setups"),
     ("clusters/<uuid:pk>/searches/", searches.begin, "cluster-search"),
@@ -185,6 +190,13 @@ WRITE = [
     ("cases/<uuid:pk>/articles/", articles_api.case_articles, "case-articles"),
 ]
 
+# A head node's agent speaks here with its cluster's token: no person, no seat.
+MACHINES = [
+    ("clusters/<uuid:pk>/agent/pull/", agent_views.pull, "machine-pull"),
+    ("clusters/<uuid:pk>/agent/answer/", agent_views.take_answer, "machine-answer"),
+    ("clusters/<uuid:pk>/agent/report/", agent_views.report, "machine-report"),
+]
+
 
 def _record_lines() -> list[URLPattern]:
     found = []
@@ -207,5 +219,6 @@ urlpatterns: list[URLPattern] = [
     path("tenants/<slug:tenant>/", tenants.tenant, name="api-tenant"),
     *(path(where, view, name=f"api-{name}") for where, view, name in [*READ, *EVERYWHERE]),
     *(path(f"t/<slug:tenant>/{where}", view, name=f"api-tenant-{name}") for where, view, name in [*READ, *WRITE]),
+    *(path(f"t/<slug:tenant>/{where}", view, name=name) for where, view, name in MACHINES),
     *_record_lines(),
 ]

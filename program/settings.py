@@ -295,6 +295,9 @@ CELERY_TIMEZONE = "UTC"
 
 # --- API
 # How often each person or token may ask one web process: "number/second, minute, hour or day".
+# How often a head node's agent asks while jobs live, and after how long without its report nothing is known any more.
+AGENT_SECONDS = int(env("AGENT_SECONDS", "5"))
+AGENT_LOST_SECONDS = int(env("AGENT_LOST_SECONDS", "120"))
 API_READS = env("API_READS", "1200/minute")
 API_WRITES = env("API_WRITES", "600/minute")
 # Each process for itself; what is not in it, is simply counted again.

@@ -253,6 +253,13 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
         **mine, node=made["nodes"], instance_id="i-00000000000000001", began_at=now, reason="seen by a person",
         held_by="engine", lifted_because="", evidence=[{"at": now.isoformat(), "what": "alert", "told": "GpuNotWell"}],
     )  # fmt: skip
+    c.HeadNodeAgent.objects.create(
+        **mine, digest="ab" * 32, made_by="engine", made_at=now, last_seen_at=now, connected_at=now, host="head-1",
+        agent_version="1.0", slurm_version="24.11.5", boot="b", username="cohort",
+    )  # fmt: skip
+    c.AgentOrder.objects.create(**mine, number=1, kind="hold", key="hold:7:1", target="7", arguments='{"job": "7"}')
+    c.AgentLog.objects.create(**mine, name="7", text="step 1\n", ends_at=7, received_at=now)
+    c.AgentRun.objects.create(**mine, external_id="7", attempt=1, name="job-1", engine_state="COMPLETED", ended_at=now)
     c.ContainerImage.objects.create(
         **mine, revision=1, name="train", registry="111122223333.dkr.ecr.us-east-1.amazonaws.com", repository="train",
         digest="sha256:" + "ab" * 32,

@@ -16,7 +16,19 @@ __all__ = ["town"]
 
 # Signing in, files of the look, and what a load balancer asks: everything else goes through the door.
 # Where a cluster's Alertmanager posts to shows a token of the cluster's own instead of a person.
-PUBLIC = {"take_alerts", "take_reports", "reporter", "healthz", "readyz", "persona", "personas", "pick_persona"}
+PUBLIC = {
+    "take_alerts",
+    "take_reports",
+    "reporter",
+    "machine-pull",
+    "machine-answer",
+    "machine-report",
+    "healthz",
+    "readyz",
+    "persona",
+    "personas",
+    "pick_persona",
+}
 PUBLIC_PREFIXES = ("account_", "accounts/", "static/", "jsi18n", "set_language")
 ALL = list(routes())
 GUARDED = [route for route in ALL if hasattr(route.view, "roles")]

@@ -22,11 +22,18 @@ __all__ = ["town"]
 
 SNAPSHOT = Path(__file__).with_name("api_schema.json")
 SHOWS_THE_SCHEMA = {"api-schema", "api-docs"}
-API = [route for route in routes() if route.is_api and route.name not in SHOWS_THE_SCHEMA]
+# A head node's agent is our own program: what it and the portal say to each other is no promise to anybody.
+MACHINES = "machine-"
+API = [
+    route
+    for route in routes()
+    if route.is_api and route.name not in SHOWS_THE_SCHEMA and not route.name.startswith(MACHINES)
+]
 # Lists of what people wrote, and of what has a name elsewhere.
 WRITTEN = ("notes", "entries", "jobs", "parts", "leftovers", "decisions", "action-items", "addenda")
 # Figures are counted from many rows and are nobody's row themselves.
 FIGURES = {
+    "cluster-agent",
     "usage",
     "cluster-plan",
     "cluster-deeds",

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import checking, foresight, states
-from clusters.actions import changes, locks, software
+from clusters.actions import agents, changes, locks, software
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, Job, Operation, Revision
@@ -160,6 +160,7 @@ def retire_cluster(*, cluster: Cluster, by: str, why: str, version: int | None =
     operation = changes.hold_for_deletion(cluster, by=by, reason=why)
     Cluster.objects.filter(pk=cluster.pk).update(wanted=False, generation=F("generation") + 1, version=F("version") + 1)
     timeline.record(states.CLUSTER_RETIRED, about=cluster, by=by, name=cluster.name, why=why)
+    agents.revoke(cluster, why=why, by=by)
     locks.begin(operation, cluster, by=by, generation=cluster.generation + 1)
     if cluster.state == "requested":
         move(cluster, "deleted", by=by, name=cluster.name)

@@ -3,6 +3,7 @@
 from clusters import linting
 from clusters.engine import (
     accounts,
+    agent_tokens,
     jobs,
     leftovers,
     linted,
@@ -40,6 +41,11 @@ def account(held: Held) -> None:
 @handler(linting.KIND, queue="slow")
 def templates_of_an_architecture(held: Held) -> None:
     linted.step(held)
+
+
+@handler("agent_token")
+def token_of_an_agent(held: Held) -> None:
+    agent_tokens.step(held)
 
 
 @handler("leftovers")

@@ -57,7 +57,7 @@ def step(held: due.Held) -> None:
         if known.gone:
             _end_with_their_cluster(held, known)
             return
-    scheduler = launcher(known.cluster.orchestrator)
+    scheduler = launcher(known.cluster.orchestrator, by_agent=known.way.agent is not None)
     try:
         endpoint = reaching.kept(known.way, known.access) if known.access else reaching.look(known.way)
         if endpoint is None:
@@ -90,6 +90,7 @@ def _read(held: due.Held) -> Known | None:
     parts = {part.role: part for part in ExternalObject.objects.filter(cluster=cluster)}
     part, account = parts.get("cluster"), account_of(cluster.account, cluster.region)
     way = reaching.Way(cluster.orchestrator, account, {role: part.name for role, part in parts.items()})
+    way = replace(way, agent=reaching.agent_of(cluster))
     live = Job.objects.filter(cluster=cluster, state__in=JOB_LIVE)
     return Known(
         cluster.now,
@@ -255,7 +256,7 @@ def _write(
     more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
     live = bool(unread) or any(step.state not in JOB_ENDS for _, _, step in todo.values())
     due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
-    if known.access is None:
+    if known.access is None and known.way.agent is None:
         reaching.keep(known.cluster, endpoint)
     for job, seen, step in todo.values():
         row = rows[job.pk]

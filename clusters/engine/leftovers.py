@@ -11,7 +11,7 @@ import structlog
 from django.utils import timezone
 
 from clusters import foresight, states
-from clusters.access import slurm_parameter, slurm_secret
+from clusters.access import agent_secret, slurm_parameter, slurm_secret
 from clusters.architectures.parts import MissingOutput
 from clusters.engine import facts
 from clusters.engine.facts import ENGINE, Known
@@ -235,6 +235,8 @@ def _told_of_itself(known: Known) -> Iterator[Found]:
         yield Found("AWS::SSM::Parameter", slurm_parameter(name), "found")
     if _there(account, "secretsmanager", "DescribeSecret", SecretId=slurm_secret(name)):
         yield Found("AWS::SecretsManager::Secret", slurm_secret(name), "found")
+    if _there(account, "secretsmanager", "DescribeSecret", SecretId=agent_secret(name)):
+        yield Found("AWS::SecretsManager::Secret", agent_secret(name), "found")
     eks = known.rows["eks"].outputs.get("ClusterName", "") if "eks" in known.rows else ""
     prefixes = [template.format(name) for template in LOG_GROUPS] + ([f"/aws/eks/{eks}/"] if eks else [])
     for prefix in prefixes:

@@ -102,7 +102,8 @@ def gather(known: Known, seen: Mapping[str, Seen], *, waits: bool = False) -> Ev
     if Kind.SMOKE_JOB in required and not _passed(shown, Kind.SMOKE_JOB):
         endpoint = None if known.access else _endpoint(known)
         if known.smoke_job is None:
-            smoke = known.access is not None or endpoint is not None
+            by_agent = cluster.reach == Cluster.Reach.AGENT
+            smoke = known.access is not None or endpoint is not None or by_agent
         elif known.smoke_job.state in states.JOB_ENDS:
             shown[Kind.SMOKE_JOB] = _smoke_result(known.smoke_job)
     failed = next((result.evidence for result in shown.values() if not result.passed), "")

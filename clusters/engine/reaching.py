@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models.functions import Now
 
 from clusters.access import job_logs, kubernetes_endpoint, kubernetes_token, slurm_endpoint
-from clusters.launchers import Endpoint, KubernetesEndpoint, SlurmEndpoint
+from clusters.launchers import AgentEndpoint, Endpoint, KubernetesEndpoint, SlurmEndpoint
 from clusters.models import Cluster, ClusterAccess
 from clusters.providers import Account
 
@@ -22,14 +22,23 @@ class Way:
     account: Account
     names: Mapping[str, str]
     namespace: str = NAMESPACE
+    agent: AgentEndpoint | None = None  # the head node asks us, and nobody there is asked
 
     @property
     def kubernetes(self) -> bool:
         return self.orchestrator == "hyperpod-eks"
 
 
+def agent_of(cluster: Cluster) -> AgentEndpoint | None:
+    """The agent on the head node, where the cluster is reached by it."""
+    by_agent = cluster.reach == Cluster.Reach.AGENT
+    return AgentEndpoint(str(cluster.tenant_id), str(cluster.pk)) if by_agent else None
+
+
 def look(way: Way) -> Endpoint | None:
     """Ask the participant's account; None while nothing is there to be reached. Raises ProviderError."""
+    if way.agent is not None:
+        return way.agent
     cluster = way.names.get("cluster", "")
     if way.kubernetes:
         return kubernetes_endpoint(way.account, way.names.get("eks", ""), cluster, way.namespace)
@@ -38,6 +47,8 @@ def look(way: Way) -> Endpoint | None:
 
 def kept(way: Way, access: ClusterAccess) -> Endpoint:
     """From what was read before; for Kubernetes with a fresh token, which may have to ask AWS for the role."""
+    if way.agent is not None:
+        return way.agent
     secret = base64.b64decode(access.jwt_key)
     if way.kubernetes:
         token = kubernetes_token(way.account, way.names["eks"])
@@ -47,6 +58,7 @@ def kept(way: Way, access: ClusterAccess) -> Endpoint:
 
 def keep(cluster: Cluster, endpoint: Endpoint) -> ClusterAccess:
     """Remember how the scheduler is reached; the key, or the authority that its certificate is held against, is sealed."""
+    assert not isinstance(endpoint, AgentEndpoint)  # its way is written in the cluster itself
     if isinstance(endpoint, KubernetesEndpoint):
         told = {"versions": [], "username": "", "jwt_key": base64.b64encode(endpoint.ca_pem.encode()).decode()}
     else:

@@ -69,7 +69,8 @@ def step(held: due.Held) -> None:
         read_until = AccountingRead.objects.filter(cluster=row).values_list("read_until", flat=True).first()
         asked_at = timezone.now()
         names = dict(ExternalObject.objects.filter(cluster=row).values_list("role", "name"))
-        way = reaching.Way(row.orchestrator, account_of(row.account, row.region), names)
+        account = account_of(row.account, row.region)
+        way = reaching.Way(row.orchestrator, account, names, agent=reaching.agent_of(row))
     answer = _asked(way, row, access, (read_until or asked_at - FIRST_READ) - OVERLAP)
     with acting_for(held.tenant_id, staff=True):
         row = Cluster.objects.select_for_update(of=("self",)).select_related(
@@ -81,10 +82,12 @@ def step(held: due.Held) -> None:
 
 
 def _asked(way: reaching.Way, row: Cluster, access: ClusterAccess | None, since: datetime) -> Answer:
-    if access is None:
+    if access is None and way.agent is None:
         return Answer("unknown", told="The cluster has not said yet how its scheduler is reached.")
+    scheduler = launcher(row.orchestrator, by_agent=way.agent is not None)
     try:
-        return Answer("yes", tuple(launcher(row.orchestrator).ended(reaching.kept(way, access), since)))
+        endpoint = reaching.kept(way, access) if access else way.agent
+        return Answer("yes", tuple(scheduler.ended(endpoint, since)))
     except ProviderError as error:
         if error.code == "NoAccounting":
             return Answer("no", told=error.message)

@@ -33,7 +33,15 @@ class KubernetesEndpoint:
     log_group: str
 
 
-Endpoint = SlurmEndpoint | KubernetesEndpoint
+@dataclass(frozen=True)
+class AgentEndpoint:
+    """A cluster whose head node asks us: its orders and reports are rows of ours. Both are ids."""
+
+    tenant: str
+    cluster: str
+
+
+Endpoint = SlurmEndpoint | KubernetesEndpoint | AgentEndpoint
 
 
 @dataclass(frozen=True)
@@ -156,8 +164,12 @@ class Launcher(Protocol[E]):
         ...
 
 
-def launcher(orchestrator: str) -> Launcher[Any]:
-    """The launcher for a cluster by what schedules on it: hyperpod-slurm, parallelcluster, hyperpod-eks."""
+def launcher(orchestrator: str, *, by_agent: bool = False) -> Launcher[Any]:
+    """The launcher for a cluster by what schedules on it (hyperpod-slurm, parallelcluster, hyperpod-eks) and by the way."""
+    if by_agent:
+        from clusters.launchers.agent import ByAgent
+
+        return ByAgent()
     if orchestrator == "hyperpod-eks":
         from clusters.launchers.kubernetes import Kubernetes
 

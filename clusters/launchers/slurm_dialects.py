@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from clusters.launchers import Ended, JobSeen, LaunchSpec, NodeSeen, NodeState, State
@@ -47,6 +47,7 @@ STATES: Mapping[str, State] = {
 HELD = ("JobHeldUser", "JobHeldAdmin", "job requeued in held state", "launch failed requeued held")
 SEARCH_PATH = "/opt/slurm/bin:/usr/local/bin:/usr/bin:/bin"  # a job's environment is only what it is given
 SHARED_FOLDER = "/fsx"
+MOST_HOSTS = 20_000  # a few letters can stand for more names than a machine has memory
 
 
 def state(words: list[str], restarts: int) -> tuple[State, str]:
@@ -125,8 +126,8 @@ class Dialect:
             engine_state="+".join(word.upper() for word in words),
             reason=node.get("reason") or "",
             reason_at=_time(node.get("reason_changed_at")) if node.get("reason") else None,
-            accelerators=_gpus(node.get("gres")),
-            accelerators_used=_gpus(node.get("gres_used")),
+            accelerators=gpus(node.get("gres")),
+            accelerators_used=gpus(node.get("gres_used")),
         )
 
     def runs(self, rows: Sequence[Mapping[str, Any]]) -> list[Ended]:
@@ -253,7 +254,7 @@ def _seen(job: Mapping[str, Any], words: list[str], place: int | None, code: int
         queue_position=place,
         held=_held(job),
         array_task=_task(job),
-        accelerators=_gpus(job.get("tres_alloc_str") or job.get("tres_req_str")),
+        accelerators=gpus(job.get("tres_alloc_str") or job.get("tres_req_str")),
         time_limit_minutes=_plain(job.get("time_limit")),
         begin_at=_time(job.get("eligible_time")) if reason == "BeginTime" else None,
     )
@@ -276,7 +277,7 @@ def _task(job: Mapping[str, Any]) -> str:
     return waiting or ("" if one is None else str(one))
 
 
-def _gpus(text: Any) -> int | None:
+def gpus(text: Any) -> int | None:
     """`gpu:h100:8(IDX:0-7)` or `cpu=8,gres/gpu=16` -> how many; None where the text does not speak of any."""
     found = re.findall(r"(?:^|,)(?:gres/)?gpu(?::[^:=,(]+)?[:=](\d+)", str(text or ""))
     return max(map(int, found)) if found else None
@@ -325,7 +326,7 @@ def hosts(text: str) -> tuple[str, ...]:
     for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text.strip()):
         pieces = re.split(r"\[([^\]]*)\]", entry)
         choices = [_range(piece) if index % 2 else [piece] for index, piece in enumerate(pieces)]
-        found.extend("".join(choice) for choice in product(*choices))
+        found.extend("".join(choice) for choice in islice(product(*choices), MOST_HOSTS - len(found)))
     return tuple(found)
 
 
@@ -334,7 +335,9 @@ def _range(text: str) -> list[str]:
     for piece in text.split(","):
         first, _, last = piece.partition("-")
         if last:
-            names.extend(str(number).zfill(len(first)) for number in range(int(first), int(last) + 1))
+            begin, end = (int(each) if each.isdecimal() else 0 for each in (first, last))
+            numbers = range(begin, min(end, begin + MOST_HOSTS) + 1)
+            names.extend(str(number).zfill(len(first)) for number in numbers[: MOST_HOSTS - len(names)])
         else:
             names.append(first)
     return names

@@ -1,5 +1,6 @@
 """Tables of the clusters layer, gathered for Django."""
 
+from clusters.models.agent import AgentLog, AgentOrder, AgentRun, HeadNodeAgent
 from clusters.models.capacity import QuotaGrant, QuotaRequest, Reservation, ServiceQuota
 from clusters.models.cluster import (
     CloudAccount,
@@ -27,6 +28,9 @@ from clusters.models.watching import Alert, AlertIntake
 __all__ = [
     "AccountFact",
     "AccountingRead",
+    "AgentLog",
+    "AgentOrder",
+    "AgentRun",
     "Alert",
     "AlertIntake",
     "Attempt",
@@ -39,6 +43,7 @@ __all__ = [
     "ContainerImage",
     "ExternalObject",
     "FileSystem",
+    "HeadNodeAgent",
     "InstalledChart",
     "Job",
     "JobFault",

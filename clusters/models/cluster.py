@@ -64,6 +64,10 @@ class CloudAccount(TenantOwned):
 class Cluster(TenantOwned):
     """What was asked for (wanted, generation, revision) beside what was seen (state, observed…, conditions)."""
 
+    class Reach(models.TextChoices):
+        DIRECT = "direct", _("directly")
+        AGENT = "agent", _("by the agent on its head node")
+
     SUBJECT = "cluster"
     MOVES = states.CLUSTER
 
@@ -73,6 +77,7 @@ class Cluster(TenantOwned):
     architecture = models.CharField(max_length=40)
     architecture_version = models.CharField(max_length=20)
     orchestrator = models.CharField(max_length=20)
+    reach = models.CharField(max_length=6, choices=Reach.choices, default=Reach.DIRECT)  # the way to its scheduler
     region = models.CharField(max_length=20)
     az_id = models.CharField(max_length=20)
     state = models.CharField(max_length=12, default="requested")
@@ -115,6 +120,7 @@ class Cluster(TenantOwned):
             ),
             checked("cluster", states.CLUSTER),
             models.CheckConstraint(condition=models.Q(fleet_wanted__in=list(states.FLEET)), name="fleet_wanted_known"),
+            models.CheckConstraint(condition=models.Q(reach__in=["direct", "agent"]), name="cluster_reach_known"),
         ]
         indexes = [models.Index(fields=["tenant", "name", "id"], name="cluster_by_name")]
 

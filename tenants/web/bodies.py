@@ -27,6 +27,14 @@ def json_object(text: bytes) -> dict[str, Any]:
     """One JSON object: no key twice, no NaN, no NUL, no half of a surrogate pair, not deeper than 32. Raises Refused."""
     if not text.strip():
         return {}
+    found = strict_object(text)
+    for path, problem in _unfit(found, "", 1):
+        raise refusal(path, problem, None, "unfit")
+    return found
+
+
+def strict_object(text: bytes) -> dict[str, Any]:
+    """One JSON object, no key twice, no NaN; what its texts hold is still to be looked at. Raises Refused (400)."""
     try:
         found = json.loads(text.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
@@ -46,8 +54,6 @@ def json_object(text: bytes) -> dict[str, Any]:
         raise Refused("malformed", _("The body holds a number or a nesting that cannot be read."), status=400) from None
     if not isinstance(found, dict):
         raise Refused("malformed", _('The body must be one JSON object, like {"name": …}.'), status=400)
-    for path, problem in _unfit(found, "", 1):
-        raise refusal(path, problem, None, "unfit")
     return found
 
 

@@ -160,6 +160,11 @@ ROWS = [
     Row("ssm", "GetParameter", lambda s: {"Name": "/cohort/clusters/hoshi/slurm"}, {"Name": "/none"}, "ParameterNotFound"),
     Row("secretsmanager", "GetSecretValue", lambda s: {"SecretId": "cohort/clusters/hoshi/slurm-jwt"},
         {"SecretId": "none"}, "ResourceNotFoundException"),
+    Row("secretsmanager", "CreateSecret", lambda s: {
+        "Name": "cohort/clusters/hoshi/agent", "SecretString": "{}", "Tags": [{"Key": "cohort:tenant", "Value": "hoshi"}]}),
+    Row("secretsmanager", "PutSecretValue", lambda s: {
+        "SecretId": "cohort/clusters/hoshi/slurm-jwt", "SecretString": "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHg="},
+        {"SecretId": "none"}, "ResourceNotFoundException"),
     Row("secretsmanager", "DescribeSecret", lambda s: {"SecretId": "cohort/clusters/hoshi/slurm-jwt"},
         {"SecretId": "none"}, "ResourceNotFoundException"),
     Row("logs", "DescribeLogGroups", lambda s: {"logGroupNamePrefix": s.group}, empty="logGroups"),

@@ -55,6 +55,7 @@ if [[ $role == controller ]]; then
   bash "$here/containers.sh" "$here" "$role"
   bash "$here/slurm_controller.sh" "$cluster_name" "$region" "$address" "$here"
   bash "$here/slurm_access.sh" "$cluster_name" "$region" "$address" "$here"
+  bash "$here/install_agent.sh" "$cluster_name" "$region" "$here"
   systemctl disable --now slurmd 2> /dev/null || true
   # One controller brings them, also where there are two.
   if [[ ${controllers%%,*} == "$address" ]]; then bash "$here/import_images.sh" "$here" "$region"; fi

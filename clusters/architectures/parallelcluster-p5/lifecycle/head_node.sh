@@ -11,6 +11,7 @@ bash "$first" "$region" "$folder" controller
 here=/opt/cohort/lifecycle
 address=$(ip -4 route get 1.1.1.1 | awk '{for (i = 1; i < NF; i++) if ($i == "src") print $(i + 1)}')
 bash "$here/slurm_access.sh" "$cluster" "$region" "$address" "$here"
+bash "$here/install_agent.sh" "$cluster" "$region" "$here"
 # Large images take longer than ParallelCluster waits for a head node, so this goes on by itself.
 [[ ! -s $here/images.json ]] || systemd-run --unit=cohort-import-images --collect --property=Restart=on-failure \
   --property=RestartSec=60 bash "$here/import_images.sh" "$here" "$region"
