@@ -295,7 +295,7 @@ def test_a_script_keeps_its_text_when_the_launch_is_refused(world: World, hoshi:
     assert answer.status_code == 303
     with acting_for(world.hoshi):
         made = Job.objects.get(name="train")
-    assert (made.environment, made.state) == ({"A": "1"}, "requested")
+    assert (made.environment["A"], made.state) == ("1", "requested")
     assert answer["Location"] == f"/t/hoshi/jobs/{made.pk}/"
 
 
