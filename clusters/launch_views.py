@@ -50,7 +50,7 @@ def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
             if refused is None:
                 return see_other(str(done))
             status = refused.status
-            _blame(form, refused)
+            refused = _blame(form, refused)
     place = next(iter(places.values()), None)
     context = {
         "row": row,
@@ -165,10 +165,13 @@ def _number(form: Any, name: str) -> int | None:
     return int(told) if told.isdigit() and len(told) < 10 else None
 
 
-def _blame(form: Any, refused: Refused) -> None:
+def _blame(form: Any, refused: Refused) -> Refused | None:
+    """Say it at its field; what has none is given back, to be said above the form."""
     field = refused.facts.get("field")
-    if field in form.fields:
-        form.add_error(field, refused.sentence)
+    if field not in form.fields:
+        return refused
+    form.add_error(field, refused.sentence)
+    return None
 
 
 def _keep(*, request: HttpRequest, row: Cluster, form: LaunchForm, again: Job | None) -> str:
@@ -244,7 +247,7 @@ def from_template(request: HttpRequest, pk: UUID, slug: str) -> HttpResponse:
             if refused is None:
                 return see_other(str(done))
             status = refused.status
-            _blame(form, refused)
+            refused = _blame(form, refused)
         elif form.is_valid():
             for each in made.wrong:
                 name = each.field if each.field in form.fields else PREFIX + each.field
