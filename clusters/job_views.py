@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, endings, job_showing, queries, showing, states, watching
+from clusters import actions, endings, job_deed_views, job_deeds, job_showing, queries, showing, states, watching
 from clusters.forms import JobFilters, ReasonForm, WhatIfForm
 from clusters.models import Attempt, Job, JobOutput
 from tenants.queries import actor_names, history, lines, tenants
@@ -77,6 +77,7 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
     )
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
+    may = job_deeds.deeds(job_deeds.of(row))
     context = {
         "row": row,
         "partial": live.asked(request),
@@ -88,7 +89,8 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "failed": row.state in ("failed", "timed_out"),
         "is_proof": row.purpose == Job.Purpose.PROOF,
         "unsettled": row.state in states.JOB_LIVE,
-        "may_cancel": request.role in roles.LAUNCH and row.state in states.JOB_LIVE and row.cancel_wished_at is None,
+        "may_cancel": request.role in roles.LAUNCH and may["cancel"] is None,
+        "deeds": job_deed_views.offered(request, row, may),
         "cancel_form": ReasonForm(prefix="cancel", optional=True),
         "poll": live.address(request, newest),
         **_watched(row, request),

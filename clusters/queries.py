@@ -33,7 +33,7 @@ from clusters.models import (
     Revision,
     ServiceQuota,
 )
-from clusters.states import USES_QUOTA
+from clusters.states import JOB_LIVE, USES_QUOTA
 from tenants.models import Attachment
 
 NEWEST_LOGS = 50
@@ -210,6 +210,12 @@ def service_quotas() -> QuerySet[ServiceQuota]:
 def quota_requests() -> QuerySet[QuotaRequest]:
     """What the provider was asked for, newest first."""
     return QuotaRequest.objects.select_related("account").order_by("-created_at", "-id")
+
+
+def jobs_to_wait_for(row: Cluster) -> QuerySet[Job]:
+    """What a new job on this cluster may be told to wait for, newest first."""
+    live = Job.objects.filter(cluster=row, state__in=JOB_LIVE, purpose=Job.Purpose.TRAINING)
+    return live.order_by("-created_at", "-id")
 
 
 def reservations() -> QuerySet[Reservation]:

@@ -73,6 +73,7 @@ JOB: Moves = {
 }
 JOB_ENDS = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
 JOB_LIVE = frozenset(JOB) - JOB_ENDS
+JOB_WAITS = frozenset({"requested", "submitted", "queued", "recovering"})  # it holds no node
 
 OPERATION: Moves = {
     "waiting": {"running", "cancelled"},
@@ -243,6 +244,30 @@ JOB_STALLED = kind(
 )
 JOB_SPEAKS = kind(
     "job.speaks", _("The job {name} writes again, after {minutes} minutes of silence"), icon="circle-check"
+)
+JOB_HOLD = kind("job.hold_wished", _("{actor} asked to hold the job {name}: {why}"), icon="player-pause")
+JOB_RELEASE = kind("job.release_wished", _("{actor} asked to let the job {name} go: {why}"), icon="player-play")
+JOB_REQUEUE = kind("job.requeue_wished", _("{actor} asked to begin the job {name} again: {why}"), icon="refresh")
+JOB_HELD = kind("job.held", _("The job {name} is held"), icon="player-pause")
+JOB_LET_GO = kind("job.let_go", _("The job {name} is no longer held"), icon="player-play")
+JOB_BEGUN_AGAIN = kind("job.begun_again", _("The job {name} begins again, run {number}: {why}"), icon="refresh")
+JOB_WISH_REFUSED = kind(
+    "job.wish_refused", _("{wish} of the job {name} was not possible: {why}"), icon="alert-triangle", severity="normal"
+)
+JOB_OVER_BUDGET = kind(
+    "job.over_budget",
+    _(
+        "The job {name} was begun again {count} times within an hour, more than {most}: it is held until somebody lets it go"
+    ),
+    icon="alert-triangle",
+    severity="high",
+    reacts=["triage"],
+)
+JOB_IDLE = kind(
+    "job.idle",
+    _("The job {name} has printed nothing for {minutes} minutes, and holds {nodes} nodes"),
+    icon="alert-triangle",
+    severity="normal",
 )
 kind("job.submitted", _("The job {name} was handed to the scheduler as {external_id}"), icon="player-play")
 kind("job.queued", _("The job {name} is queued: {why}"), icon="player-pause")

@@ -8,13 +8,26 @@ from clusters.actions.clusters import (
     retry_cluster,
 )
 from clusters.actions.fleet import start_fleet, stop_fleet
-from clusters.actions.jobs import LARGEST_SCRIPT, LONGEST_MINUTES, cancel_job, launch_job
+from clusters.actions.jobs import (
+    LARGEST_SCRIPT,
+    LONGEST_MINUTES,
+    cancel_job,
+    hold_job,
+    launch_job,
+    release_job,
+    requeue_job,
+    resubmit_job,
+)
 
 __all__ = [
     "LARGEST_SCRIPT",
     "LONGEST_MINUTES",
     "approve_cluster",
     "cancel_job",
+    "hold_job",
+    "release_job",
+    "requeue_job",
+    "resubmit_job",
     "launch_job",
     "look_for_leftovers",
     "request_cluster",

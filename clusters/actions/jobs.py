@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import endings, job_lint, job_scripts, launching, manifest_files, states
-from clusters.actions import changes, reporting, software
+from clusters import endings, job_deeds, job_lint, job_scripts, launching, manifest_files, states
+from clusters.actions import changes, job_options, reporting, software
 from clusters.engine import names, reaching
 from clusters.launchers import manifests
 from clusters.models import Cluster, ContainerImage, Job, JobScriptVersion, Node, Quarantine, Revision
@@ -41,6 +41,7 @@ def launch_job(
     template_parameters: Mapping[str, Any] | None = None,
     script_version: JobScriptVersion | None = None,
     again_of: Job | None = None,
+    **options: Any,
 ) -> Job:
     """Launch a job. It is handed to the scheduler by the engine, found again by its name, and never submitted twice.
 
@@ -53,8 +54,11 @@ def launch_job(
     away = Quarantine.objects.filter(cluster=cluster, lifted_at=None).values_list("node_id", flat=True)
     groups = list(seats.exclude(pk__in=away).values_list("group", "accelerators"))
     partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
+    chosen = job_options.checked(cluster, **options)
+    chosen["run_version"] = again_of.run_version + 1 if again_of is not None else 1
+    begins = max(chosen["begin_at"] or timezone.now(), timezone.now())
     endings.refuse_past_the_end(
-        endings.of_cluster(cluster), partition, time_limit_minutes, script, environment or {}, timezone.now()
+        endings.of_cluster(cluster), partition, time_limit_minutes, script, environment or {}, begins
     )
     place = launching.place_of(cluster, partition)
     linted = job_lint.lint(script, launching.around(cluster, place, nodes=nodes, minutes=time_limit_minutes))
@@ -83,6 +87,7 @@ def launch_job(
         accelerators=nodes * max((each for group, each in groups if group == partition), default=0),
         configuration=Revision.objects.filter(cluster=cluster).order_by("-number").values_list("number", flat=True)[0],
         launched_by=by,
+        **chosen,
     )
     named = names.kubernetes_job_name if on_kubernetes else names.job_name
     job.engine_name = named(settings.INSTALLATION_ID, job.pk, name)
@@ -188,13 +193,65 @@ def _partition(nodes: int, partition: str, seats: list[str]) -> str:
 
 def cancel_job(*, job: Job, by: str, why: str = "") -> None:
     """Wish that it end. The wish is kept until the scheduler confirms it."""
-    job = Job.objects.select_for_update(of=("self",)).select_related("cluster__account").get(pk=job.pk)
-    if job.state in states.JOB_ENDS:
-        raise Refused("job_ended", _("This job has already ended: it is %(state)s.") % {"state": job.state})
-    if job.cancel_wished_at is not None:
+    job = _locked(job)
+    if job.cancel_wished_at is not None and job.state not in states.JOB_ENDS:
         return
-    Job.objects.filter(pk=job.pk).update(cancel_wished_at=Now(), version=F("version") + 1)
+    _unless_possible(job, "cancel")
+    Job.objects.filter(pk=job.pk).update(cancel_wished_at=Now(), wish="", wished_at=None, version=F("version") + 1)
     timeline.record(states.JOB_CANCEL, about=job, by=by, name=job.name, why=why)
+    wish_for_jobs(job.cluster)
+
+
+def hold_job(*, job: Job, by: str, why: str = "") -> None:
+    """Wish that it does not start until somebody lets it go."""
+    _wish(job, "hold", states.JOB_HOLD, by, why)
+
+
+def release_job(*, job: Job, by: str, why: str = "") -> None:
+    """Wish that it may start. Whatever began it again too often before counts no longer."""
+    _wish(job, "release", states.JOB_RELEASE, by, why, restarts_forgiven=F("restarts"))
+
+
+def requeue_job(*, job: Job, by: str, why: str = "") -> None:
+    """Wish that it be begun again from its last checkpoint, as the same job at its scheduler."""
+    _wish(job, "requeue", states.JOB_REQUEUE, by, why, wish_restarts=F("restarts"))
+
+
+def resubmit_job(*, job: Job, by: str, why: str = "", **changed: Any) -> Job:
+    """Launch it again as the next version of the same run. `changed`: arguments of `launch_job` that differ."""
+    job = _locked(job)
+    _unless_possible(job, "resubmit")
+    same = {
+        "name": job.name,
+        "script": job.script,
+        "nodes": job.nodes,
+        "partition": job.partition,
+        "time_limit_minutes": job.time_limit_minutes,
+        "environment": job.environment,
+        "array": job.array,
+        "restarts_an_hour": job.restarts_an_hour,
+        "idle_minutes": job.idle_minutes,
+        "idle_cancels": job.idle_cancels,
+    }
+    return launch_job(cluster=job.cluster, by=by, **(same | changed), again_of=job)
+
+
+def _locked(job: Job) -> Job:
+    return Job.objects.select_for_update(of=("self",)).select_related("cluster__account").get(pk=job.pk)
+
+
+def _unless_possible(job: Job, deed: job_deeds.Deed) -> None:
+    if refused := job_deeds.refusal(job_deeds.of(job), deed):
+        raise refused
+
+
+def _wish(job: Job, deed: job_deeds.Deed, kind: str, by: str, why: str, **columns: Any) -> None:
+    job = _locked(job)
+    _unless_possible(job, deed)
+    Job.objects.filter(pk=job.pk).update(
+        wish=deed, wished_at=Now(), wish_refused="", version=F("version") + 1, **columns
+    )
+    timeline.record(kind, about=job, by=by, name=job.name, why=why)
     wish_for_jobs(job.cluster)
 
 

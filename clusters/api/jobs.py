@@ -1,5 +1,6 @@
 """Jobs in the API: launch, cancel, look, read the log's end."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -39,6 +40,21 @@ class JobShown(Shown):
     time_limit_minutes = serializers.IntegerField(allow_null=True)
     external_id = serializers.CharField(help_text="The scheduler's number.")
     restarts = serializers.IntegerField()
+    wish = serializers.ChoiceField(
+        choices=["", *Job.Wish.values], help_text="Asked of the scheduler, not yet confirmed."
+    )
+    wish_refused = serializers.CharField(help_text="Why the last wish was not possible.")
+    held = serializers.BooleanField()
+    queue_position = serializers.IntegerField(allow_null=True, help_text="1 is the next to start in its partition.")
+    begin_at = serializers.DateTimeField(allow_null=True)
+    array = serializers.CharField()
+    after = serializers.UUIDField(source="after_id", allow_null=True)
+    after_how = serializers.ChoiceField(choices=["", *Job.How.values])
+    run_version = serializers.IntegerField()
+    restarts_an_hour = serializers.IntegerField()
+    idle_minutes = serializers.IntegerField(allow_null=True)
+    idle_cancels = serializers.BooleanField()
+    idle_since = serializers.DateTimeField(allow_null=True)
     configuration = serializers.IntegerField(help_text="The revision of the cluster at launch.")
     template = serializers.CharField()
     template_version = serializers.CharField()
@@ -100,6 +116,15 @@ class JobAsked(Asked):
         help_text="Kept sealed and handed to the scheduler; afterwards only the names are shown.",
     )
 
+    begin_at = serializers.DateTimeField(allow_null=True, default=None, help_text="Not before.")
+    array = serializers.CharField(max_length=60, allow_blank=True, default="", help_text="0-3%2, as Slurm writes it.")
+    after = serializers.UUIDField(allow_null=True, default=None, help_text="A job on the same cluster.")
+    after_how = serializers.ChoiceField(choices=["", *Job.How.values], default="")
+    held = serializers.BooleanField(default=False)
+    restarts_an_hour = serializers.IntegerField(min_value=0, max_value=100, default=3)
+    idle_minutes = serializers.IntegerField(min_value=1, max_value=10_080, allow_null=True, default=None)
+    idle_cancels = serializers.BooleanField(default=False)
+
 
 class LogShown(serializers.Serializer):
     """The end of a job's output, as last read from the participant's account."""
@@ -153,6 +178,9 @@ def tenant_jobs(request: Request) -> Response:
     return _shown(launched.pk, status=202)
 
 
+OPTIONS = ("begin_at", "array", "after_how", "held", "restarts_an_hour", "idle_minutes", "idle_cancels")
+
+
 def _wanted(cluster: Cluster, sent: dict[str, Any]) -> dict[str, Any]:
     """What the action takes. Exactly one of script, template and script_version says what runs."""
     told = [name for name in ("script", "template", "script_version") if sent[name]]
@@ -162,7 +190,10 @@ def _wanted(cluster: Cluster, sent: dict[str, Any]) -> dict[str, Any]:
     wanted = {
         name: sent[name] for name in ("name", "nodes", "partition", "time_limit_minutes", "environment", "script")
     }
+    wanted |= {name: sent[name] for name in OPTIONS}
     wanted |= {"cluster": cluster, "accepted": not sent["refuse_warnings"]}
+    if sent["after"] is not None:
+        wanted["after"] = queries.job(sent["after"])
     if sent["again_of"] is not None:
         wanted["again_of"] = queries.job(sent["again_of"])
     if sent["template"]:
@@ -208,4 +239,47 @@ def cancel(request: Request, pk: UUID) -> Response:
     """Ask that it end. The wish is kept until the scheduler confirms it."""
     sent = asked(WhyAsked, request)
     actions.cancel_job(job=queries.job(pk), by=request.actor, why=sent["why"])
+    return _shown(pk, status=202)
+
+
+@allow(roles.LAUNCH)
+@extend_schema(request=WhyAsked, responses={202: JobDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def hold(request: Request, pk: UUID) -> Response:
+    """Ask that it does not start until it is released."""
+    return _wished(actions.hold_job, request, pk)
+
+
+@allow(roles.LAUNCH)
+@extend_schema(request=WhyAsked, responses={202: JobDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def release(request: Request, pk: UUID) -> Response:
+    """Ask that a held job may start."""
+    return _wished(actions.release_job, request, pk)
+
+
+@allow(roles.LAUNCH)
+@extend_schema(request=WhyAsked, responses={202: JobDetail})
+@endpoint("POST")
+@repeatable(required=False)
+def requeue(request: Request, pk: UUID) -> Response:
+    """Ask that a running job be begun again, as the same job, from its checkpoint."""
+    return _wished(actions.requeue_job, request, pk)
+
+
+@allow(roles.LAUNCH)
+@extend_schema(request=WhyAsked, responses={202: JobDetail})
+@endpoint("POST")
+@repeatable(required=True)
+def resubmit(request: Request, pk: UUID) -> Response:
+    """Launch an ended job again, as the next version of its run; answers the new job."""
+    sent = asked(WhyAsked, request)
+    return _shown(actions.resubmit_job(job=queries.job(pk), by=request.actor, why=sent["why"]).pk, status=202)
+
+
+def _wished(action: Callable[..., None], request: Request, pk: UUID) -> Response:
+    sent = asked(WhyAsked, request)
+    action(job=queries.job(pk), by=request.actor, why=sent["why"])
     return _shown(pk, status=202)

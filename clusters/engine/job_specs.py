@@ -5,7 +5,7 @@ from typing import Any
 import yaml
 
 from clusters import manifest_files
-from clusters.engine import names, quarantines
+from clusters.engine import job_runs, names, quarantines
 from clusters.engine.reaching import NAMESPACE
 from clusters.launchers import LaunchSpec, manifests
 from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine
@@ -26,13 +26,14 @@ def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
         time_limit_minutes=job.time_limit_minutes,
         environment=job.environment,
         comment=names.token(job.engine_name, "submit", 1),
-        log_path="/fsx/cohort/logs/%j.out",  # the shipper names a stream by its file
-        again=job.last_call_at is not None,
+        # The shipper names a stream by its file; the tasks of an array write into one.
+        log_path=f"/fsx/cohort/logs/%{'A' if job.array else 'j'}.out",
         # A test of two nodes is meant for those, in quarantine or not.
         only=tuple(job.pinned),
         without=() if job.pinned else _kept_away(cluster) if on_kubernetes else quarantines.kept_away(cluster),
         requeue=job.purpose != Job.Purpose.PROBE,
         manifest=manifest(job, cluster, namespace) if on_kubernetes else None,
+        **job_runs.options(job),
     )
 
 

@@ -10,12 +10,12 @@ from django.conf import settings
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from clusters.engine import job_specs, job_watching, reaching, turns, waiting
+from clusters.engine import job_runs, job_specs, job_watching, reaching, turns, waiting
 from clusters.engine.facts import ENGINE, account_of
-from clusters.engine.follow import Followed, JobNow, follow, recounted, whole_or_not_running
+from clusters.engine.follow import Followed, JobNow, follow, recounted, together, whole_or_not_running
 from clusters.launchers import Endpoint, JobSeen, Launcher, launcher
 from clusters.launchers.log_pages import next_page
-from clusters.models import Attempt, Cluster, ClusterAccess, ExternalObject, Job, JobProgress
+from clusters.models import Cluster, ClusterAccess, ExternalObject, Job, JobProgress
 from clusters.providers import Account, ProviderError
 from clusters.states import JOB_CANCEL, JOB_ENDS, JOB_LIVE
 from tenants import metrics
@@ -43,6 +43,7 @@ class Known:
     way: reaching.Way
     access: ClusterAccess | None
     jobs: list[Job]
+    standings: dict[Any, dict[str, Any]]
     gone: bool  # nothing is left of the cluster that could ever tell of a job
     progress: dict[Any, JobProgress]
 
@@ -62,7 +63,7 @@ def step(held: due.Held) -> None:
         endpoint = reaching.kept(known.way, known.access) if known.access else reaching.look(known.way)
         if endpoint is None:
             raise ProviderError("unclear", "The cluster has not said yet how its scheduler is reached.")
-        listed = {seen.name: seen for seen in scheduler.observe(endpoint)}
+        listed = together(scheduler.observe(endpoint))
     except ProviderError as error:
         metrics.provider_error("scheduler", error.kind)
         _lost(held, known, error)
@@ -76,10 +77,11 @@ def step(held: due.Held) -> None:
     }
     todo = waiting.explained(known.cluster.orchestrator, lambda: scheduler.nodes(endpoint), todo, known.now)
     called = _one_call(held, known, scheduler, endpoint, todo)
+    lost = _lost_nodes(scheduler, endpoint, todo)
     tails = _tails(scheduler, known, endpoint, todo)
     untidy = _untidy(scheduler, endpoint, todo)
     with acting_for(held.tenant_id, staff=True):
-        _write(held, known, endpoint, todo, called, tails, untidy)
+        _write(held, known, endpoint, todo, called, tails, untidy, lost)
 
 
 def _read(held: due.Held) -> Known | None:
@@ -87,18 +89,20 @@ def _read(held: due.Held) -> Known | None:
     if cluster is None:
         return None
     access = ClusterAccess.objects.filter(cluster=cluster).first()
+    live = Job.objects.filter(cluster=cluster, state__in=JOB_LIVE).select_related("after")
+    jobs = list(live.order_by("created_at"))
     parts = {part.role: part for part in ExternalObject.objects.filter(cluster=cluster)}
     part, account = parts.get("cluster"), account_of(cluster.account, cluster.region)
     way = reaching.Way(cluster.orchestrator, account, {role: part.name for role, part in parts.items()})
     way = replace(way, agent=reaching.agent_of(cluster))
-    live = Job.objects.filter(cluster=cluster, state__in=JOB_LIVE)
     return Known(
         cluster.now,
         cluster,
         account,
         way,
         access,
-        list(live.order_by("created_at")),
+        jobs,
+        {job.pk: job_runs.standing(job, cluster.now) for job in jobs},
         cluster.state == "deleted" or (part is not None and part.state == "gone"),
         {row.job_id: row for row in JobProgress.objects.filter(job__in=live)},
     )
@@ -125,6 +129,7 @@ def _followed(known: Known, scheduler: Launcher[Any], job: Job, seen: JobSeen | 
         cancel_wished=job.cancel_wished_at is not None,
         absences=job.absences + 1,
         call_age=age,
+        **known.standings[job.pk],
     )
     if known.cluster.orchestrator != "hyperpod-eks":  # there, several pods of a job may share a node
         seen = whole_or_not_running(seen, job.nodes, job.state)
@@ -136,8 +141,8 @@ def _lost(held: due.Held, known: Known, error: ProviderError) -> None:
     with acting_for(held.tenant_id, staff=True):
         jobs = Job.objects.filter(pk__in=[job.pk for job in known.jobs], state__in=JOB_LIVE)
         jobs.update(unknown_since=Coalesce("unknown_since", Now()), unknown_reason=error.message)
-        # The key may have changed, or the address of an API that AWS runs: read it again.
-        if known.access and (error.kind == "denied" or (error.kind == "unclear" and known.way.kubernetes)):
+        # The key or the address may have changed, and an old server says neither: read them again.
+        if known.access and error.kind in ("denied", "unclear"):
             ClusterAccess.objects.filter(cluster=known.cluster).delete()
         due.finish(held, again_in=LOST, give_back=error.kind == "throttled", progress=error.kind != "throttled")
         if error.kind == "throttled":
@@ -170,7 +175,7 @@ def _one_call(
     try:
         if wanted is not None:
             return Called(job, verb, scheduler.submit(endpoint, wanted))
-        scheduler.cancel(endpoint, job.external_id)
+        getattr(scheduler, verb)(endpoint, job.external_id)
         return Called(job, verb)
     except ProviderError as error:
         metrics.provider_error("scheduler", error.kind)
@@ -228,6 +233,21 @@ def _untidy(scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]) 
     return left
 
 
+def _lost_nodes(scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]) -> dict[str, str]:
+    """Node -> what the scheduler says of it, of nodes that are down; asked only when a job was begun again."""
+    if not any(seen and seen.restarts > job.restarts for job, seen, _ in todo.values()):
+        return {}
+    try:
+        return {
+            node.name: node.reason or node.engine_state
+            for node in scheduler.nodes(endpoint)
+            if node.state in ("down", "draining")
+        }
+    except ProviderError as error:
+        metrics.provider_error("scheduler", error.kind)
+        return {}
+
+
 def _unread_evidence(seen: JobSeen | None, step: Followed, tail: job_watching.Output | None) -> bool:
     """A job that has just ended whose log could not be read: its end waits a little, the log is its evidence."""
     if (
@@ -249,6 +269,7 @@ def _write(
     called: Called | None,
     tails: dict[Any, job_watching.Output],
     untidy: set[Any],
+    lost: dict[str, str],
 ) -> None:
     unread = untidy | {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)
@@ -258,14 +279,19 @@ def _write(
     due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
     if known.access is None and known.way.agent is None:
         reaching.keep(known.cluster, endpoint)
+    same: list[Any] = []
     for job, seen, step in todo.values():
         row = rows[job.pk]
         if row.state in JOB_ENDS or row.pk in unread:
             continue
-        if called is not None and called.job.pk == row.pk:
-            _answered(row, called)
-        _observed(row, seen, step, tails.get(row.pk))
+        mine = called if called is not None and called.job.pk == row.pk else None
+        if mine:
+            _answered(row, mine)
+        if _observed(row, seen, step, tails.get(row.pk), lost):
+            same.append(row.pk)
         _stopped_at_its_limit(row, seen, step)
+        job_runs.write(row, seen, step, mine.error if mine else None)
+    Job.objects.filter(pk__in=same).update(observed_at=Now())
     if any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF):
         turns.wish(known.cluster)
     if any(step.state in JOB_ENDS for _, _, step in todo.values()):
@@ -301,11 +327,16 @@ def _answered(row: Job, called: Called) -> None:
         Job.objects.filter(pk=row.pk).update(last_call_at=None)  # nothing was done, so nothing has to be waited for
 
 
-def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: job_watching.Output | None) -> None:
+def _observed(
+    row: Job, seen: JobSeen | None, step: Followed, tail: job_watching.Output | None, lost: dict[str, str]
+) -> bool:
+    """Write what was seen; whether nothing of it is new, so that many rows can be dated at once."""
     columns: dict[str, Any] = {"observed_at": Now(), "unknown_since": None, "unknown_reason": "", "absences": 0}
     if tail is not None:
         columns |= job_watching.take(row, tail, (seen.restarts if seen else row.restarts) + 1)
         job_watching.watch_silence(row, step.state, columns["log_read_at"])
+        if tail.lines:
+            columns |= {"output_at": timezone.now(), "idle_since": None}
     if seen is None:
         columns["absences"] = row.absences + 1
     else:
@@ -317,17 +348,21 @@ def _observed(row: Job, seen: JobSeen | None, step: Followed, tail: job_watching
             "signal": seen.signal,
             "node_names": list(seen.nodes),
             "restarts": seen.restarts,
+            "queue_position": seen.queue_position,
             "submitted_at": row.submitted_at or seen.submitted_at,
             "started_at": seen.started_at,
             "ended_at": seen.ended_at,
         }
-        _attempt(row, seen)
+        job_runs.keep(row, seen, lost)
     if step.state != row.state and row.state not in JOB_ENDS and step.state in row.MOVES[row.state]:
         columns.setdefault("reason", step.why)
         columns["lost_hours"] = _lost_hours(row, seen) if step.state in ("failed", "timed_out") else None
         move(row, step.state, by=ENGINE, columns=columns, **_told(row, seen, step, columns))
-    else:
-        Job.objects.filter(pk=row.pk).update(**columns)
+        return False
+    if all(getattr(row, name) == value for name, value in columns.items() if name != "observed_at"):
+        return True
+    Job.objects.filter(pk=row.pk).update(**columns)
+    return False
 
 
 def _told(row: Job, seen: JobSeen | None, step: Followed, columns: dict[str, Any]) -> dict[str, Any]:
@@ -350,25 +385,3 @@ def _lost_hours(row: Job, seen: JobSeen | None) -> Decimal | None:
         return None
     hours = (seen.ended_at - seen.started_at).total_seconds() / 3600 * row.nodes
     return Decimal(str(round(hours, 2)))
-
-
-def _attempt(row: Job, seen: JobSeen) -> None:
-    if seen.restarts:
-        # Whatever ran before has ended: between the look before and this one, or at the latest when the next began.
-        earlier = Attempt.objects.filter(job=row, ended_at=None, number__lte=seen.restarts)
-        earlier.update(ended_at=seen.started_at or Now())
-    if seen.started_at is None:
-        return
-    Attempt.objects.update_or_create(
-        tenant_id=row.tenant_id,
-        job=row,
-        number=seen.restarts + 1,
-        defaults={
-            "external_id": seen.external_id,
-            "started_at": seen.started_at,
-            "ended_at": seen.ended_at,
-            "node_names": list(seen.nodes),
-            "exit_code": seen.exit_code,
-            "reason": seen.reason,
-        },
-    )

@@ -20,6 +20,16 @@ class Job(TenantOwned):
         PROOF = "proof", _("proof of a cluster")
         PROBE = "probe", _("test of two nodes")
 
+    class Wish(models.TextChoices):
+        HOLD = "hold", _("hold")
+        RELEASE = "release", _("release")
+        REQUEUE = "requeue", _("requeue")
+
+    class How(models.TextChoices):
+        OK = "afterok", _("when it has succeeded")
+        ANY = "afterany", _("when it has ended")
+        NOT_OK = "afternotok", _("when it has failed")
+
     SUBJECT = "job"
     MOVES = states.JOB
 
@@ -61,6 +71,23 @@ class Job(TenantOwned):
     unknown_since = models.DateTimeField(null=True)
     unknown_reason = models.TextField(blank=True)
     cancel_wished_at = models.DateTimeField(null=True)
+    wish = models.CharField(max_length=8, choices=Wish.choices, blank=True, default="")
+    wished_at = models.DateTimeField(null=True)
+    wish_restarts = models.PositiveIntegerField(default=0)  # `restarts` at the wish: one more confirms a requeue
+    wish_refused = models.TextField(blank=True)  # why the last one was not possible
+    held = models.BooleanField(default=False)
+    queue_position = models.PositiveIntegerField(null=True)
+    begin_at = models.DateTimeField(null=True)  # not before
+    array = models.CharField(max_length=60, blank=True)
+    after = tied("clusters.Job", null=True, related_name="+")
+    after_how = models.CharField(max_length=10, choices=How.choices, blank=True, default="")
+    run_version = models.PositiveIntegerField(default=1)
+    restarts_an_hour = models.PositiveSmallIntegerField(default=3)
+    restarts_forgiven = models.PositiveIntegerField(default=0)  # those before the last release do not count any more
+    idle_minutes = models.PositiveIntegerField(null=True)
+    idle_cancels = models.BooleanField(default=False)
+    idle_since = models.DateTimeField(null=True)
+    output_at = models.DateTimeField(null=True)  # when its output was last seen to grow
     last_call_at = models.DateTimeField(null=True)
     absences = models.PositiveSmallIntegerField(default=0)
     log_tail = models.TextField(blank=True)
@@ -75,6 +102,12 @@ class Job(TenantOwned):
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "cluster", "engine_name"], name="job_engine_name"),
             checked("job", states.JOB),
+            models.CheckConstraint(
+                condition=models.Q(wish__in=["", "hold", "release", "requeue"]), name="job_wish_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(after_how__in=["", "afterok", "afterany", "afternotok"]), name="job_after_known"
+            ),
         ]
         indexes = [models.Index(fields=["tenant", "-created_at", "-id"], name="job_newest")]
 
@@ -96,6 +129,12 @@ class Job(TenantOwned):
 class Attempt(TenantOwned):
     """One run of a job by its scheduler; a requeue begins the next."""
 
+    class Cause(models.TextChoices):
+        FIRST = "first", _("the first run")
+        NODE = "node", _("a node was lost")
+        REQUEUE = "requeue", _("somebody asked for it")
+        SCHEDULER = "scheduler", _("the scheduler began it again")
+
     SUBJECT = "attempt"
 
     job = tied("clusters.Job", related_name="+")
@@ -106,9 +145,15 @@ class Attempt(TenantOwned):
     node_names = models.JSONField(default=list)
     exit_code = models.IntegerField(null=True)
     reason = models.TextField(blank=True)
+    cause = models.CharField(max_length=9, choices=Cause.choices, default=Cause.FIRST)  # why it began
+    cause_told = models.TextField(blank=True)  # the nodes that were lost, and what the scheduler says of them
+    lost_hours = models.DecimalField(max_digits=10, decimal_places=2, null=True)  # instance hours that nothing saved
 
     class Meta(TenantOwned.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
+            models.CheckConstraint(
+                condition=models.Q(cause__in=["first", "node", "requeue", "scheduler"]), name="attempt_cause_known"
+            ),
             models.UniqueConstraint(fields=["tenant", "job", "number"], name="attempt_number"),
         ]

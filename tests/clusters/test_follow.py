@@ -4,7 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clusters.engine.follow import FORGOTTEN_LOOKS, Followed, JobNow, follow, recounted, whole_or_not_running
+from clusters.engine.follow import (
+    FORGOTTEN_LOOKS,
+    Followed,
+    JobNow,
+    follow,
+    recounted,
+    together,
+    whole_or_not_running,
+)
 from clusters.launchers import JobSeen
 from clusters.states import JOB, JOB_ENDS
 
@@ -58,6 +66,86 @@ TABLE = {
         JobNow("running", "7", absences=FORGOTTEN_LOOKS, call_age=4000),
         None,
         Followed("failed", why="The scheduler no longer knows this job; how it ended is not known."),
+    ),
+    "a cancel wished after the last call is asked for at once": (
+        JobNow("running", "7", cancel_wished=True, cancel_age=2, call_age=5),
+        seen("running"),
+        Followed("running", "cancel"),
+    ),
+    "a hold is asked for while it waits": (
+        JobNow("queued", "7", wish="hold", wish_age=1, call_age=9),
+        seen("queued"),
+        Followed("queued", "hold"),
+    ),
+    "a hold just asked for is waited for": (
+        JobNow("queued", "7", wish="hold", wish_age=9, call_age=1),
+        seen("queued"),
+        Followed("queued"),
+    ),
+    "a hold is confirmed by the scheduler": (
+        JobNow("queued", "7", wish="hold", wish_age=9, call_age=1),
+        seen("queued", held=True),
+        Followed("queued", wish_done=True),
+    ),
+    "a hold that came too late is over": (
+        JobNow("queued", "7", wish="hold", wish_age=9),
+        seen("running"),
+        Followed("running", wish_done=True),
+    ),
+    "a release is asked for while it is held": (
+        JobNow("queued", "7", wish="release", wish_age=1, call_age=60),
+        seen("queued", held=True),
+        Followed("queued", "release"),
+    ),
+    "a requeue is confirmed by one restart more": (
+        JobNow("running", "7", wish="requeue", wish_age=9, wish_restarts=1, call_age=1),
+        seen("running", restarts=2),
+        Followed("running", wish_done=True),
+    ),
+    "a requeue is not confirmed by restarts from before": (
+        JobNow("running", "7", wish="requeue", wish_age=9, wish_restarts=2, call_age=1),
+        seen("running", restarts=2),
+        Followed("running"),
+    ),
+    "a cancel goes before every other wish": (
+        JobNow("running", "7", cancel_wished=True, wish="requeue", wish_age=9),
+        seen("running"),
+        Followed("running", "cancel"),
+    ),
+    "within its budget it begins again": (
+        JobNow("running", "7", budget=3),
+        seen("recovering", restarts=3),
+        Followed("recovering"),
+    ),
+    "over its budget it is held": (
+        JobNow("running", "7", budget=3),
+        seen("recovering", restarts=4),
+        Followed("recovering", "hold", over_budget=True),
+    ),
+    "restarts that do not count any more are not counted": (
+        JobNow("recovering", "7", budget=3, forgiven=1),
+        seen("recovering", restarts=4),
+        Followed("recovering"),
+    ),
+    "over its budget and running it is left alone": (
+        JobNow("running", "7", budget=0),
+        seen("running", restarts=9),
+        Followed("running"),
+    ),
+    "silence is said": (
+        JobNow("running", "7", idle_seconds=600, idle_limit=600),
+        seen("running"),
+        Followed("running", idle=True),
+    ),
+    "silence that nobody measured is none": (
+        JobNow("running", "7", idle_limit=600),
+        seen("running"),
+        Followed("running"),
+    ),
+    "what waits for a job without an id is not submitted": (
+        JobNow("requested", absences=1, waits=True),
+        None,
+        Followed("requested"),
     ),
     "an end is final": (JobNow("succeeded", "7"), seen("running"), Followed("succeeded")),
 }
@@ -123,3 +211,23 @@ def test_what_the_engine_counts_is_left_alone_and_a_hold_is_no_restart():
     assert recounted(counted, "running", 0, T0) is counted
     held = JobSeen("job", "ptj/job", "queued", "Suspended", restarts=None, held=True)
     assert (recounted(held, "running", 0, T0).restarts, recounted(held, "running", 0, T0).state) == (0, "queued")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "state"),
+    [
+        (["succeeded", "running", "queued"], "running"),
+        (["succeeded", "queued"], "queued"),
+        (["succeeded", "failed"], "failed"),
+        (["cancelled", "succeeded"], "cancelled"),
+        (["succeeded", "succeeded"], "succeeded"),
+    ],
+)
+def test_the_tasks_of_an_array_are_told_as_one(tasks, state):
+    told = together([seen(word, array_task=str(number)) for number, word in enumerate(tasks)])
+    assert list(told) == ["n"]
+    assert (told["n"].state, told["n"].external_id) == (state, "7")
+
+
+def test_other_names_are_other_jobs():
+    assert set(together([seen("running"), seen("running", name="m")])) == {"n", "m"}
