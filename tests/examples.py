@@ -123,7 +123,7 @@ def make(world: World, tenant: Tenant, number: int) -> Examples:
         _work(made)
         _history(made, participation, world)
     made.by_noun |= {noun: Named("hyperpod-slurm") for noun in EVERYBODYS}
-    made.by_noun |= {noun: Named("torchrun") for noun in ("launch", "job-templates")}
+    made.by_noun |= {noun: Named("torchrun") for noun in ("from", "job-templates")}
     # Pages speak of one thing in the singular, and of entries where they show the history.
     same = {"model": "models", "quota": "quotas", "history": "entries"}
     made.by_noun |= {word: made.by_noun[noun] for word, noun in same.items()}

@@ -64,7 +64,7 @@ class JobFaultShown(Shown):
     rank = serializers.IntegerField(allow_null=True)
     host = serializers.CharField()
     xid = serializers.IntegerField(allow_null=True)
-    text = serializers.CharField()
+    line = serializers.CharField(source="text")
 
 
 class JobRiskShown(serializers.Serializer):

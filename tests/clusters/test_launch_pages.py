@@ -48,7 +48,7 @@ def client(world: World) -> Client:
 
 
 def at(hoshi: Examples, slug: str = "") -> str:
-    return f"/t/hoshi/clusters/{hoshi['clusters'].pk}/launch/{slug}"
+    return f"/t/hoshi/clusters/{hoshi['clusters'].pk}/launch/{slug and f'from/{slug}'}"
 
 
 def newest(world: World) -> Job:
