@@ -75,6 +75,9 @@ class ByAgent:
     def requeue(self, endpoint: AgentEndpoint, external_id: str) -> None:
         self._tell(endpoint, AgentOrder.Kind.REQUEUE, external_id, {"job": external_id})
 
+    def tidy(self, endpoint: AgentEndpoint, external_id: str) -> int:
+        return 0  # Slurm ends every process of a job itself
+
     def set_node(self, endpoint: AgentEndpoint, name: str, wanted: str, reason: str) -> None:
         """Set a node down, drain it, or resume it: down, drain, resume."""
         self._tell(endpoint, AgentOrder.Kind.NODE, name, {"node": name, "state": wanted, "reason": reason})
