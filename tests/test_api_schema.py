@@ -34,6 +34,7 @@ WRITTEN = ("notes", "entries", "jobs", "parts", "leftovers", "decisions", "actio
 # Figures are counted from many rows and are nobody's row themselves.
 FIGURES = {
     "cluster-agent",
+    "job-progress",
     "usage",
     "cluster-plan",
     "cluster-deeds",
