@@ -88,7 +88,11 @@ urlpatterns = [
     path("t/<slug:tenant>/clusters/<uuid:pk>/plan/", change_views.plan, name="plan_of_cluster"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/preflight/", preflight_views.preflight, name="preflight"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/launch/", launch_views.launch, name="launch_job"),
-    path("t/<slug:tenant>/clusters/<uuid:pk>/launch/from/<slug:slug>/", launch_views.from_template, name="launch_template"),
+    path(
+        "t/<slug:tenant>/clusters/<uuid:pk>/launch/from/<slug:slug>/",
+        launch_views.from_template,
+        name="launch_template",
+    ),
     path("job-scripts/", job_script_views.index, name="job_scripts"),
     path("t/<slug:tenant>/job-scripts/<uuid:pk>/", job_script_views.one, name="job_script"),
     path("jobs/compare/", job_script_views.compare, name="compare_jobs"),
