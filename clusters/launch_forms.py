@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from clusters import job_lint
+from clusters.actions import job_options
 from clusters.job_templates import Parameter, Template
 from clusters.job_templates.checks import Place
+from clusters.models import Job
 
 STARTING_SCRIPT = """#!/bin/bash
 #SBATCH --open-mode=append
@@ -24,6 +27,7 @@ echo "job $SLURM_JOB_ID on $SLURM_JOB_NUM_NODES nodes: $SLURM_JOB_NODELIST"
 srun "${AUTO_RESUME[@]}" --ntasks-per-node=1 hostname
 """
 PREFIX = "p-"
+WHEN = ("begin_at", "after", "after_how", "array", "idle_minutes", "idle_cancels")
 MONO = {"spellcheck": "false", "class": "mono", "autocapitalize": "off", "autocomplete": "off"}
 
 
@@ -55,11 +59,44 @@ class Launching(forms.Form):
         max_length=60,
         help_text=gettext_lazy("A name; the next version of it is kept, and the job says which one it ran."),
     )
+    begin_at = forms.DateTimeField(
+        label=gettext_lazy("Start not before"),
+        required=False,
+        help_text=gettext_lazy("Empty: as soon as there is room."),
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+    )
+    after = forms.ModelChoiceField(
+        label=gettext_lazy("Start after"),
+        queryset=None,
+        required=False,
+        empty_label=gettext_lazy("No other job"),
+    )
+    after_how = forms.ChoiceField(label=gettext_lazy("If that one"), choices=Job.How.choices, required=False)
+    array = forms.CharField(
+        label=gettext_lazy("Array"),
+        max_length=60,
+        required=False,
+        help_text=gettext_lazy("Tasks of one script, for instance 0-3, or 0-9%2 for two at a time. Empty: one job."),
+    )
+    idle_minutes = forms.IntegerField(
+        label=gettext_lazy("Silent for"),
+        min_value=1,
+        max_value=job_options.LONGEST_IDLE,
+        required=False,
+        help_text=gettext_lazy("After how long without a line of output it is said that the job idles."),
+    )
+    idle_cancels = forms.BooleanField(label=gettext_lazy("Then cancel it"), required=False)
     accept = forms.BooleanField(label=gettext_lazy("Launch it with its warnings"), required=False)
     again = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, places: Mapping[str, Place], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, places: Mapping[str, Place], others: QuerySet[Job], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["idle_minutes"].unit = _("minutes")
+        if any(place.kubernetes for place in places.values()):
+            for name in job_options.OF_SLURM:
+                del self.fields[name]
+        else:
+            self.fields["after"].queryset = others
         most = max((place.nodes for place in places.values()), default=0)
         self.fields["partition"].choices = [
             (name, _("%(name)s (%(most)s nodes)") % {"name": name, "most": place.nodes})
@@ -72,6 +109,16 @@ class Launching(forms.Form):
         if left is not None:
             sentence = _("The reservation of its nodes ends in %(left)s minutes.")
             self.fields["time_limit_minutes"].help_text = sentence % {"left": max(left, 0)}
+
+    def clean_after_how(self) -> str:
+        return self.cleaned_data["after_how"] if self.cleaned_data.get("after") else ""
+
+    def options(self) -> dict[str, Any]:
+        """What `launch_job` takes beside nodes and time."""
+        return {name: self.cleaned_data[name] for name in WHEN if name in self.fields}
+
+    def when(self) -> tuple[Any, list[forms.BoundField]]:
+        return _("When, and for how long without a word"), [self[name] for name in WHEN if name in self.fields]
 
     def clean_environment(self) -> dict[str, str]:
         told: dict[str, str] = {}
@@ -96,17 +143,6 @@ class LaunchForm(Launching):
         help_text=gettext_lazy("What sbatch would get. It begins with #! and runs on the first node of the job."),
     )
     file = forms.FileField(label=gettext_lazy("Or a file"), required=False)
-    field_order = [
-        "name",
-        "partition",
-        "nodes",
-        "time_limit_minutes",
-        "script",
-        "file",
-        "environment",
-        "keep_as",
-        "accept",
-    ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -120,6 +156,13 @@ class LaunchForm(Launching):
                 "A PyTorchJob, HyperPodPyTorchJob or TrainJob in YAML or JSON. Or a script, which begins with #! and runs "
                 "in every pod, in the first image of the cluster's configuration."
             )
+        first = ("name", "partition", "nodes", "time_limit_minutes", "script", "file")
+        last = ("environment", "keep_as", "accept")
+        self.groups = [
+            (_("What runs, and where"), [self[name] for name in first]),
+            self.when(),
+            (_("Beside it"), [self[name] for name in last]),
+        ]
 
     def clean(self) -> dict[str, Any]:
         told: dict[str, Any] = super().clean() or {}
@@ -162,6 +205,7 @@ class TemplateForm(Launching):
         return [
             (_("Where it runs"), [self[name] for name in first]),
             (self.template.title, [self[name] for name in own]),
+            self.when(),
             (_("Beside it"), [self[name] for name in last]),
         ]
 

@@ -15,7 +15,7 @@ from clusters import actions, job_lint, job_scripts, job_templates, launching, q
 from clusters.configuring import side_by_side
 from clusters.engine.job_specs import starting_manifest
 from clusters.job_templates import checks
-from clusters.launch_forms import PREFIX, STARTING_SCRIPT, LaunchForm, TemplateForm
+from clusters.launch_forms import PREFIX, STARTING_SCRIPT, WHEN, LaunchForm, TemplateForm
 from clusters.models import Cluster, Job, JobScriptVersion
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -36,7 +36,11 @@ def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
     places = launching.places(row)
     again = _again(request.POST.get("again") or request.GET.get("again", ""))
     form = LaunchForm(
-        posted(request), request.FILES or None, places=places, initial=_initial(request, row, places, again)
+        posted(request),
+        request.FILES or None,
+        places=places,
+        others=queries.jobs_to_wait_for(row),
+        initial=_initial(request, row, places, again),
     )
     do, refused, status = request.POST.get("do", "launch") if request.method == "POST" else "", None, 200
     if do == "look":
@@ -104,6 +108,9 @@ def _as_before(job: Job) -> dict[str, Any]:
         "nodes": job.nodes,
         "time_limit_minutes": job.time_limit_minutes,
         "image": job.image,
+        "array": job.array,
+        "idle_minutes": job.idle_minutes,
+        "idle_cancels": job.idle_cancels,
         "again": job.pk,
     }
     if job.script_version_id:
@@ -211,6 +218,7 @@ def _launched(request: HttpRequest, row: Cluster, form: Any, script: str, again:
         script_version=version,
         again_of=again,
         by=request.actor,
+        **form.options(),
         **made_of,
     )
     messages.success(request, _("Launched. The scheduler gets it within seconds."))
@@ -235,7 +243,14 @@ def from_template(request: HttpRequest, pk: UUID, slug: str) -> HttpResponse:
     starting = checks.starting(template, place) if place else {}
     if again is not None and again.template == template.slug:
         initial, starting = _as_before(again), starting | dict(again.template_parameters)
-    form = TemplateForm(posted(request), template=template, starting=starting, places=places, initial=initial)
+    form = TemplateForm(
+        posted(request),
+        template=template,
+        starting=starting,
+        places=places,
+        others=queries.jobs_to_wait_for(row),
+        initial=initial,
+    )
     do, refused, status = request.POST.get("do", "launch") if request.method == "POST" else "", None, 200
     made = _made(template, form, place, again)
     if do == "edit" and made.text:
@@ -285,9 +300,9 @@ def _by_hand(
     request: HttpRequest, row: Cluster, places: Mapping[str, checks.Place], form: TemplateForm, made: launching.Made
 ) -> HttpResponse:
     """The rendered script in the form for scripts, with what was filled in beside it."""
-    names = ("name", "partition", "nodes", "time_limit_minutes", "environment", "keep_as", "again")
-    initial = {name: form[name].value() for name in names} | {"script": made.text}
-    own = LaunchForm(None, places=places, initial=initial)
+    names = ("name", "partition", "nodes", "time_limit_minutes", "environment", "keep_as", "again", *WHEN)
+    initial = {name: form[name].value() for name in names if name in form.fields} | {"script": made.text}
+    own = LaunchForm(None, places=places, others=queries.jobs_to_wait_for(row), initial=initial)
     again = _again(str(initial["again"] or ""))
     context = {
         "row": row,

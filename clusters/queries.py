@@ -215,7 +215,7 @@ def quota_requests() -> QuerySet[QuotaRequest]:
 def jobs_to_wait_for(row: Cluster) -> QuerySet[Job]:
     """What a new job on this cluster may be told to wait for, newest first."""
     live = Job.objects.filter(cluster=row, state__in=JOB_LIVE, purpose=Job.Purpose.TRAINING)
-    return live.order_by("-created_at", "-id")
+    return live.only("id", "name", "tenant_id").order_by("-created_at", "-id")
 
 
 def reservations() -> QuerySet[Reservation]:

@@ -15,6 +15,7 @@ MOST_TASKS = 1000
 MOST_RESTARTS = 100
 LONGEST_IDLE = 60 * 24 * 7
 LATEST = timedelta(days=366)
+OF_SLURM = ("begin_at", "after", "after_how", "array")  # what Kubernetes has no word for
 ARRAY = re.compile(r"(\d{1,6}(?:-\d{1,6})?(?:,\d{1,6}(?:-\d{1,6})?)*)(?:%[1-9]\d{0,5})?")
 
 
@@ -32,6 +33,8 @@ def checked(
 ) -> dict[str, Any]:
     """Columns of the new job. Raises Refused, naming the field, for what cannot be."""
     now = timezone.now()
+    if cluster.orchestrator == "hyperpod-eks":
+        _only_slurm({"begin_at": begin_at, "after": after, "after_how": after_how, "array": array})
     _begin(begin_at, now)
     if array:
         _array(array)
@@ -65,6 +68,18 @@ def checked(
         "idle_cancels": idle_cancels,
         "held": held,
     }
+
+
+def _only_slurm(asked: dict[str, Any]) -> None:
+    for name, value in asked.items():
+        if value:
+            raise _refused(
+                name,
+                _(
+                    "A cluster on Kubernetes knows no later start, no order of jobs and no arrays: leave this out, or hold the "
+                    "job and release it when it may begin."
+                ),
+            )
 
 
 def _begin(begin_at: datetime | None, now: datetime) -> None:

@@ -104,7 +104,7 @@ def test_a_job_from_a_template_keeps_what_it_was_made_of(client: Client, world: 
     assert job.script_version is not None and job.script_version.text == job.script
     assert job.script_version.template == "torchrun" and job.script_version.parameters == job.template_parameters
     shown = client.get(answer["Location"]).content.decode()
-    assert "torchrun" in shown and f"launch/torchrun/?again={job.pk}" in shown
+    assert "torchrun" in shown and f"launch/from/torchrun/?again={job.pk}" in shown
 
     again = client.get(f"{at(hoshi, 'torchrun/')}?again={job.pk}").content.decode()
     assert "--steps 5" in again and f'value="{job.pk}"' in again
@@ -270,3 +270,20 @@ def test_scripts_and_runs_of_others_are_not_there(world: World, hoshi: Examples)
     assert client.get(f"/t/hoshi/job-scripts/{script.pk}/").status_code == 404
     shown = client.get(f"/jobs/compare/?old={job.pk}&new={job.pk}").content.decode()
     assert 'id="facts"' not in shown and f">{job.name}<" not in shown
+
+
+def test_when_and_after_what_and_for_how_long_silent_is_asked_on_the_page(
+    client: Client, world: World, hoshi: Examples
+) -> None:
+    client.post(at(hoshi), LAUNCH)
+    first = newest(world)
+    later = (timezone.localtime() + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
+    asked = {"begin_at": later, "after": first.pk, "after_how": "afterany", "array": "0-3%2", "idle_minutes": 30}
+    answer = client.post(at(hoshi), LAUNCH | asked | {"name": "sweep", "idle_cancels": "on"})
+    assert answer.status_code == 303, answer.content.decode()
+    job = newest(world)
+    assert (job.name, job.after_id, job.after_how, job.array) == ("sweep", first.pk, "afterany", "0-3%2")
+    assert (job.idle_minutes, job.idle_cancels) == (30, True)
+    assert timezone.localtime(job.begin_at).strftime("%Y-%m-%dT%H:%M") == later
+    refused = client.post(at(hoshi), LAUNCH | {"name": "sweep", "array": "9-1"})
+    assert refused.status_code == 422 and "from low to high" in refused.content.decode()
