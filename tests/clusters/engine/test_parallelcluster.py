@@ -1,12 +1,16 @@
 """A ParallelCluster goes its way through the engine, made by the real `pcluster` on the sandbox cloud."""
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 from django.db import connection
 
-from clusters import actions
-from clusters.actions import node_orders
+from clusters import actions, architectures, foresight
+from clusters.actions import changes, node_orders
+from clusters.architectures.configuration import read_configuration
+from clusters.architectures.parts import parts
 from clusters.engine import facts, rehearsal, turns
 from clusters.models import (
     Cluster,
@@ -19,6 +23,8 @@ from clusters.models import (
     PreflightLine,
     Revision,
 )
+from clusters.moving import moved
+from clusters.providers import adapter
 from clusters.states import JOB_ENDS
 from tenants.history.models import Entry
 from tenants.models import Attachment
@@ -28,6 +34,7 @@ from tenants.work import due
 from tests.clusters.engine.conftest import Bench
 
 SLOW = "cluster-slow"
+OLDER = "2026.11.1"
 GROUPS = [
     {"name": "head", "instance_type": "m5.4xlarge", "count": 1, "role": "controller"},
     {"name": "workers", "instance_type": "p5.48xlarge", "count": 2},
@@ -253,9 +260,33 @@ def launched(bench: Bench, cluster) -> Job:
         )
 
 
+def moves_to_no_newer_version(bench: Bench, cluster, settings) -> None:
+    """What its head node runs is settled for good: the plan says so, and the engine says the same of the same fields."""
+    newest = architectures.newest()[cluster.architecture]
+    assert cluster.architecture_version == OLDER != newest
+    calls = bench.creates("UpdateStack")
+    with acting_for(bench.tenant, staff=True):
+        body = moved(foresight.current(cluster), newest)
+        with pytest.raises(Refused) as told:
+            changes.change_cluster(cluster=cluster, body=body, by="engine", reason="newer")
+        assert "Ask for a second cluster, move the work, and retire this one" in str(told.value.sentence)
+        planned = foresight.of_change(cluster, foresight.check_change(cluster, body))
+        refused = {effect.values["field"] for effect in planned.effects if effect.kind == "refused"}
+        assert refused == {f"HeadNode/CustomActions/OnNodeConfigured/{name}" for name in ("Script", "Args")}
+        known = facts.read(str(cluster.pk))
+        wished = parts(architectures.architecture(cluster.architecture, newest), read_configuration(body))
+        asked = next(spec for spec in wished if spec.role == "cluster").body(known.wiring())
+        part = known.part("cluster", verb="update")
+    part = replace(part, body={**part.body, "configuration": asked["configuration"]})
+    said = adapter("parallelcluster", program=settings.PCLUSTER).rehearse(known.account, part)
+    assert re.findall(r"not currently supported for the '(\w+)' parameter", said) == ["Script", "Args"], said
+    assert "creating a new cluster" in said
+    assert (bench.now(cluster).state, bench.creates("UpdateStack")) == ("ready", calls)
+
+
 @pytest.mark.pcluster
 def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench, settings):
-    cluster = asked_for(bench)
+    cluster = asked_for(bench, version=OLDER)
     ready = until(bench, cluster, "ready")
     assert ready.orchestrator == "parallelcluster"
     assert (ready.nodes_running, ready.nodes_wanted) == (3, 3)
@@ -268,6 +299,8 @@ def test_a_parallelcluster_is_made_runs_a_job_grows_and_goes(bench, settings):
     logs = {row.name.split("-", 2)[-1]: row for row in bench.rows(Attachment, subject="part")}
     assert any("create-cluster-dryrun" in name for name in logs) and len(logs) == 2
     assert [ran["code"] for ran in programs_that_ran(bench)] == [1, 0]  # a dry run never ends with 0
+
+    moves_to_no_newer_version(bench, ready, settings)
 
     grow(bench, cluster, 3)
     until(bench, cluster, "updating", steps=3)
