@@ -40,20 +40,27 @@ class Kubernetes:
         secret = f"{spec.name}-env" if spec.environment else ""
         mark = manifests.Mark(spec.name, token, secret, tuple(sorted(spec.environment)), spec.held, spec.without)
         body = manifests.marked(spec.manifest, endpoint.namespace, mark)
+        if secret:
+            # First: a container whose variables are not there yet counts against its job's time limit.
+            _keep_secret(endpoint, secret, spec.environment)
         try:
             there = _custom(endpoint, "create", kind, body=body, field_validation="Strict")
         except ProviderError as error:
             if error.code != "AlreadyExists":
+                if secret and error.kind == "refused":
+                    _drop_secret(endpoint, secret)
                 raise
             there = _custom(endpoint, "get", kind, spec.name)
             if (there["metadata"].get("annotations") or {}).get(manifests.TOKEN) != token:
+                if secret:
+                    _drop_secret(endpoint, secret)
                 sentence = (
                     f"In the namespace {endpoint.namespace} there is already a {kind} {spec.name} that Cohort did not make; "
                     "it is not touched. Launch under another name, or delete it."
                 )
                 raise ProviderError("refused", sentence, code="Foreign") from error
-        if spec.environment:
-            _keep_secret(endpoint, secret, spec.environment, there)
+        if secret:
+            _give_secret(endpoint, secret, there)
         return words.external_id(kind, spec.name)
 
     def observe(self, endpoint: KubernetesEndpoint) -> list[JobSeen]:
@@ -349,28 +356,36 @@ def _suspended(thing: Mapping[str, Any]) -> bool:
     return any(one["type"] == "Suspended" and one["status"] == "True" for one in conditions)
 
 
-def _keep_secret(endpoint: KubernetesEndpoint, name: str, values: Mapping[str, str], owner: Mapping[str, Any]) -> None:
-    """Values that nobody may read in the job's object; they go with it."""
-    meta = owner["metadata"]
-    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
-    body = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "labels": {manifests.MANAGED_BY: manifests.OURS}, "ownerReferences": [reference]},
-        "type": "Opaque",
-        "stringData": dict(values),
-    }
+def _keep_secret(endpoint: KubernetesEndpoint, name: str, values: Mapping[str, str]) -> None:
+    """Values that nobody may read in the job's object."""
+    meta = {"name": name, "labels": {manifests.MANAGED_BY: manifests.OURS}}
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "stringData": dict(values)}
     try:
-        _call(
-            _core(endpoint).create_namespaced_secret,
-            endpoint.namespace,
-            body,
-            _preload_content=False,
-            _request_timeout=TIMEOUT,
-        )
+        _secrets(endpoint, "create", body)
     except ProviderError as error:
         if error.code != "AlreadyExists":
             raise
+
+
+def _give_secret(endpoint: KubernetesEndpoint, name: str, owner: Mapping[str, Any]) -> None:
+    """It goes when its job goes."""
+    meta = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
+    _secrets(endpoint, "patch", name, {"metadata": {"ownerReferences": [reference]}})
+
+
+def _drop_secret(endpoint: KubernetesEndpoint, name: str) -> None:
+    try:
+        _secrets(endpoint, "delete", name)
+    except ProviderError as error:
+        if error.code != "NotFound":
+            raise
+
+
+def _secrets(endpoint: KubernetesEndpoint, verb: str, *words_: Any) -> None:
+    named = words_[:1] if verb != "create" else ()
+    method = getattr(_core(endpoint), f"{verb}_namespaced_secret")
+    _call(method, *named, endpoint.namespace, *words_[len(named) :], _preload_content=False, _request_timeout=TIMEOUT)
 
 
 def _read(answer: Any) -> dict[str, Any]:
