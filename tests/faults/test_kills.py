@@ -36,7 +36,7 @@ CALL = 4.0  # seconds that a call takes which creates something
 WORKERS = ("worker-engine", "worker-slow")
 
 
-def _until(what: str, act: Callable[[], bool], seconds: float = 20) -> None:
+def _until(what: str, act: Callable[[], bool], seconds: float = 60) -> None:
     """Try until it works: what is to die may be just being started again."""
     end = time.monotonic() + seconds
     while not act():
