@@ -5,6 +5,7 @@ SECONDS = 240
 MINUTES = 10
 
 TEMPLATE = """#!/bin/bash
+#SBATCH --ntasks-per-node={processes}
 # Cohort's pair test: an all-reduce over the accelerators of two nodes. Ends with {not_here} where it cannot be made.
 set -uo pipefail
 test=${{COHORT_PAIR_TEST:-{program}}}

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from clusters import manifest_files
+from clusters import job_lint, manifest_files
 from clusters.engine import job_runs, names, quarantines
 from clusters.engine.reaching import NAMESPACE
 from clusters.launchers import LaunchSpec, manifests
@@ -27,6 +27,7 @@ def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
         environment=job.environment,
         comment=names.token(job.engine_name, "submit", 1),
         # The shipper names a stream by its file; the tasks of an array write into one.
+        processes_per_node=1 if on_kubernetes else tasks_per_node(job.script),
         log_path=f"/fsx/cohort/logs/%{'A' if job.array else 'j'}.out",
         # A test of two nodes is meant for those, in quarantine or not.
         only=tuple(job.pinned),
@@ -35,6 +36,11 @@ def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
         manifest=manifest(job, cluster, namespace) if on_kubernetes else None,
         **job_runs.options(job),
     )
+
+
+def tasks_per_node(script: str) -> int:
+    """As its own #SBATCH line says: Slurm's REST API reads none of these lines, and srun would start one on each node."""
+    return int(job_lint.lint(script).facts.get("ntasks_per_node") or 1)
 
 
 def _kept_away(cluster: Cluster) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,11 +11,15 @@ from typing import Any
 
 import pytest
 
+from clusters import job_templates
 from clusters.access import slurm_endpoint
 from clusters.architectures.configuration import read_configuration
 from clusters.architectures.parts import Wiring, parts
+from clusters.engine.job_specs import tasks_per_node
+from clusters.job_templates import checks, rendering
 from clusters.launchers import JobSeen, Launcher, LaunchSpec, SlurmEndpoint, launcher
 from clusters.providers import Account, Part, ProviderError, adapter
+from tests.clusters.test_job_templates import STUBS
 from tests.contracts.conftest import SPEED, Sandbox, let_in
 from tests.slurm.cluster import RealSlurm
 from tests.slurm.cutting import CuttingLine
@@ -523,3 +528,50 @@ def test_a_job_that_outlives_its_limit_is_timed_out(bench):
 
 def test_an_endpoint_is_not_there_for_a_cluster_nobody_made(cloud):
     assert slurm_endpoint(let_in(cloud, "300000000001", REGION), "nobody") is None
+
+
+TOLD = 'echo "rank $SLURM_PROCID of $SLURM_NTASKS FI=${FI_PROVIDER-}"'
+# Programs that say which rank of how many they are; those that torchrun would start are said by it.
+PROGRAMS = {"torchrun": STUBS["torchrun"], "aws": STUBS["aws"], "python3": TOLD, "all_reduce_perf": TOLD}
+
+
+@pytest.mark.parametrize("bench", [pytest.param("real", marks=pytest.mark.slurm)], indirect=True)
+def test_each_template_runs_on_a_real_slurm_with_as_many_processes_as_it_says(bench):
+    place = checks.Place("hyperpod-slurm", "ml.p5.48xlarge", WORKERS, "workers")
+    shared, programs = bench.slurm.folder / "fsx", bench.slurm.folder / "programs"
+    programs.mkdir()
+    for name, body in PROGRAMS.items():
+        (programs / name).write_text(f"#!/bin/bash\n{body}\n")
+        (programs / name).chmod(0o755)
+    path = {"PATH": f"{programs}:/usr/bin:/bin"}
+    told = []
+    for template in job_templates.templates():
+        if checks.misfit(template, place) is not None:
+            continue
+        values = checks.starting(template, place)
+        if template.slug == "nccl-tests":
+            values |= {"folder": str(programs), "mpi": "none"}
+        if "code" in values:
+            (shared / values["code"].removeprefix("/fsx/")).mkdir(parents=True, exist_ok=True)
+        settled = checks.settled(template, values, place)
+        script = rendering.script(template, settled, place, name=template.slug, nodes=WORKERS, minutes=5)
+        spec = LaunchSpec(
+            f"template-{template.slug}",
+            script,
+            WORKERS,
+            "workers",
+            time_limit_minutes=5,
+            environment=path,
+            log_path="/fsx/cohort/logs/%j.out",
+            processes_per_node=tasks_per_node(script),
+        )
+        told.append((template, spec, bench.launcher.submit(bench.endpoint, spec)))
+    assert len(told) == len(job_templates.templates()) - 1  # all but the one for Trainium
+    for template, spec, number in told:
+        ended = bench.until(spec.name, lambda job: job.state in ENDS, tries=120)
+        said = (bench.slurm.logs / f"{number}.out").read_text()
+        assert ended.state == "succeeded", said
+        ranks = re.findall(r"^rank (\d+) of (\d+) FI=(\S*)$", said, re.M)
+        world = WORKERS * checks.processes(template, place)
+        assert sorted({int(rank) for rank, _of, _fi in ranks}) == list(range(world)), (template.slug, said)
+        assert {(int(of), fi) for _rank, of, fi in ranks} == {(world, "efa")}, (template.slug, said)
