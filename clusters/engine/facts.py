@@ -84,7 +84,10 @@ class Known:
         """What the set-up of nodes says is worth a call now and then, and not before they can have begun."""
         young = row.last_call_at is not None and self.now - row.last_call_at < LINES_AFTER
         again = row.lines_read_at is None or self.now - row.lines_read_at >= LINES_AGAIN
-        return row.kind == "hyperpod" and not young and again
+        theirs = self.configuration is not None and self.configuration.node_setup is not None
+        settled = self.cluster.state in ("ready", "deleting")
+        speaks = row.kind == "hyperpod" or (row.kind == "parallelcluster" and theirs and not settled)
+        return speaks and not young and again
 
     def wished_digest(self, role: str) -> str:
         """Of the request this part ought to have been made with."""

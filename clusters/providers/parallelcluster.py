@@ -1,12 +1,14 @@
 """ParallelCluster clusters: the real `pcluster` makes, changes and removes them; CloudFormation and EC2 say what is there.
 
 `Part.body` is {"configuration": the configuration file without tags, "objects": [...], "head": the head node's group}.
+`lines_since` (milliseconds) asks for what a participant's own script has reported since then.
 """
 
 import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,10 @@ POOL_TAG = "parallelcluster:login-nodes-pool-name"
 HEAD_TAG = "cohort:head-group"
 PRESENT = ("pending", "running", "shutting-down", "stopping", "stopped")
 FILE = "cluster.yaml"
+LOGS = "/aws/parallelcluster/"  # then the cluster and the minute in which it was made
+MADE_AT = re.compile(r"-\d{12}")
+REPORTS = '"cohort-participant-"'  # as a filter of CloudWatch Logs; a whole boot is far too much to read
+LINES, LONGEST_LINE = 1_000, 300
 DRY = "DryRun flag is set"
 # What its messages mean; the first that fits.
 MEANINGS: tuple[tuple[re.Pattern[str], ErrorKind], ...] = (
@@ -61,7 +67,8 @@ class ParallelCluster:
             return stack
         fleet = _fleet(account, part) if stack.phase == "ready" else ""
         status = f"{stack.status}, fleet {fleet}" if fleet else stack.status
-        return dataclasses.replace(stack, status=status, fleet=fleet, nodes=_nodes(account, part))
+        nodes, lines = _nodes(account, part), _lines(account, part)
+        return dataclasses.replace(stack, status=status, fleet=fleet, nodes=nodes, lines=lines)
 
     def create(self, account: Account, part: Part) -> str:
         """First without doing anything, so that its own validators speak; then for real."""
@@ -195,6 +202,31 @@ def _fleet(account: Account, part: Part) -> str:
         raise
     data = answer.get("Item", {}).get("Data", {}).get("M", {})
     return str(data.get("status", {}).get("S", ""))
+
+
+def _lines(account: Account, part: Part) -> tuple[dict[str, Any], ...] | None:
+    """What the participant's script reported on any node; no look fails for want of it. What runs at boot comes by in
+    several logs of a node, and as one event of many lines."""
+    if "lines_since" not in part.body:
+        return None
+    prefix = f"{LOGS}{part.name}"
+    try:
+        told = aws.pages(account, "logs", "DescribeLogGroups", "logGroups", logGroupNamePrefix=f"{prefix}-")
+        groups = [each["logGroupName"] for each in told]
+        # One of the same name may have left its log behind.
+        group = max((each for each in groups if MADE_AT.fullmatch(each.removeprefix(prefix))), default="")
+        if not group:
+            return ()
+        wish = {"logGroupName": group, "filterPattern": REPORTS, "startTime": int(part.body["lines_since"])}
+        found = list(islice(aws.pages(account, "logs", "FilterLogEvents", "events", **wish), LINES))
+    except ProviderError:
+        return ()
+    return tuple(
+        {"at": each["timestamp"], "node": each["logStreamName"], "text": line.rstrip()[:LONGEST_LINE]}
+        for each in found
+        for line in each["message"].splitlines()
+        if REPORTS.strip('"') in line
+    )
 
 
 def _nodes(account: Account, part: Part) -> tuple[NodeSeen, ...]:

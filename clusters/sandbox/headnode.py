@@ -1,5 +1,6 @@
 """Head nodes of ParallelClusters: set up, they write the fleet's item, bring the static instances and replace what is lost."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,13 +11,14 @@ from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.cloudformation.resources import Place
 from clusters.sandbox.cloudformation.stacks import Resource, Stack
 from clusters.sandbox.errors import AwsError
-from clusters.sandbox.hyperpod import life, model
+from clusters.sandbox.hyperpod import life, model, scripts
 from clusters.sandbox.hyperpod.model import Cluster, Node
 
 NAME_TAG = "parallelcluster:cluster-name"
 LOOKS_EVERY, AFTER_NO_CAPACITY = 60.0, 600.0
 JOINS_AFTER = 90.0  # from running to known by the scheduler
 FLEET = "COMPUTE_FLEET"
+HOST = "ip-10-0-128-20"  # as the log of a boot that failed names it
 
 
 def shelf_of(account: str, region: str) -> str:
@@ -43,14 +45,37 @@ def trouble(place: Place) -> str:
     """Why a head node would not get through its set-up; empty when it would."""
     stack = place.cloud.store.read(f"cloudformation/{place.account}/{place.region}")["stacks"][place.stack_id]
     actions = (_configuration(place.cloud, stack)["HeadNode"].get("CustomActions") or {}).get("OnNodeConfigured") or {}
-    scripts = [actions, *(actions.get("Sequence") or [])]
-    for script in [one["Script"] for one in scripts if one.get("Script", "").startswith("s3://")]:
+    told = [actions, *(actions.get("Sequence") or [])]
+    for script in [one["Script"] for one in told if one.get("Script", "").startswith("s3://")]:
         bucket, _, key = script.removeprefix("s3://").partition("/")
         try:
             place.ask("s3", "HeadObject", Bucket=bucket, Key=key)
         except AwsError:
             return f"Failed to download OnNodeConfigured script {script} using aws s3, return code: 1."
+        if _participants_fail(place, stack, bucket, key.rpartition("/")[0]):
+            return f"Failed to execute OnNodeConfigured script {script}, return code: 1."
     return ""
+
+
+def _participants_fail(place: Place, stack: Stack, bucket: str, folder: str) -> bool:
+    """A participant's script beside ours that ends badly: the log of the boot has what our wrapper reported of it."""
+    try:
+        theirs, named = (
+            str(place.ask("s3", "GetObject", Bucket=bucket, Key=f"{folder}/{name}")["Body"])
+            for name in ("participant.sh", "participant.json")
+        )
+    except AwsError:
+        return False
+    # The condition is waited for while the instance still comes, so its name may not be known yet.
+    head, group = stack.resources["HeadNode"].physical or "i-0", stack.resources.get("CloudWatchLogGroup")
+    says = scripts.reported(theirs, json.loads(named), HOST)
+    if says and group is not None and group.physical:
+        at = int(datetime.fromtimestamp(place.cloud.clock.callers_now(), UTC).timestamp() * 1000)
+        wish = {"logGroupName": group.physical, "logStreamName": f"{HOST}.{head}.cfn-init"}
+        text = "\n".join(["Command runpostinstall failed, its output:", *says])
+        place.ask("logs", "CreateLogStream", **wish)
+        place.ask("logs", "PutLogEvents", **wish, logEvents=[{"timestamp": at, "message": text}])
+    return bool(says)
 
 
 def _configuration(cloud: Cloud, stack: Stack) -> dict[str, Any]:

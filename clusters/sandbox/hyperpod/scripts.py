@@ -49,19 +49,23 @@ def partitions(cloud: Cloud, call: Call, groups: dict[str, dict[str, Any]], on_e
 
 
 def _participants(cloud: Cloud, call: Call, uri: str) -> None:
-    """What our wrapper reports when the participant's own script ends badly."""
     try:
         theirs = _object(cloud, call, uri, "participant.sh")
         named = json.loads(_object(cloud, call, uri, "participant.json"))
     except (ScriptsFail, ValueError):
         return
-    if ended := PARTICIPANTS.search(theirs):
-        report = {**named, "code": int(ended[1]), "host": "ip-10-0-128-20"}
-        said = [f"cohort-participant-said {line}" for line in theirs[: ended.start()].splitlines()[-2:]]
-        raise ScriptsFail(
-            "OnCreate ended with exit code 1",
-            (*said, f"cohort-participant-setup {json.dumps(report)}"),
-        )
+    if says := reported(theirs, named):
+        raise ScriptsFail("OnCreate ended with exit code 1", says)
+
+
+def reported(theirs: str, named: dict[str, Any], host: str = "ip-10-0-128-20") -> tuple[str, ...]:
+    """What our wrapper reports when the participant's own script ends badly; empty when it ends well."""
+    ended = PARTICIPANTS.search(theirs)
+    if not ended:
+        return ()
+    report = {**named, "code": int(ended[1]), "host": host}
+    said = [f"cohort-participant-said {line}" for line in theirs[: ended.start()].splitlines()[-2:]]
+    return (*said, f"cohort-participant-setup {json.dumps(report)}")
 
 
 def _from_request(groups: dict[str, dict[str, Any]]) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from django.db import connection
 
-from clusters import actions, architectures, foresight
+from clusters import actions, architectures, foresight, node_setups
 from clusters.actions import changes, node_orders
 from clusters.architectures.configuration import read_configuration
 from clusters.architectures.parts import parts
@@ -282,6 +282,20 @@ def moves_to_no_newer_version(bench: Bench, cluster, settings) -> None:
     assert re.findall(r"not currently supported for the '(\w+)' parameter", said) == ["Script", "Args"], said
     assert "creating a new cluster" in said
     assert (bench.now(cluster).state, bench.creates("UpdateStack")) == ("ready", calls)
+
+
+@pytest.mark.pcluster
+def test_a_script_of_the_participant_that_fails_on_the_head_node_is_named_as_theirs(bench):
+    with acting_for(bench.tenant, staff=True):
+        text = "#!/bin/bash\nset -euo pipefail\necho the driver is missing\nexit 7\n"
+        node_setups.keep(tenant=bench.tenant, name="drivers", text=text, by="engine")
+    cluster = asked_for(bench, node_setup={"name": "drivers", "version": 1})
+    failed = until(bench, cluster, "failed")
+    told = bench.part("cluster").reason
+    assert "“drivers”, version 1, ended with code 7 on ip-10-" in told and "the driver is missing" in told
+    assert any(told in str(condition["sentence"]) for condition in failed.conditions)
+    [entry] = bench.rows(Entry, kind="node_setup.failed")
+    assert (entry.facts["name"], entry.facts["number"], entry.facts["code"]) == ("drivers", 1, 7)
 
 
 @pytest.mark.pcluster
