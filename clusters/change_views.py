@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from clusters import actions, architectures, checking, foresight, possible, queries
 from clusters.actions import changes, node_orders, rescues
+from clusters.actions.searches import PINS
 from clusters.architectures.configuration import Configuration
 from clusters.change_forms import ChangeForm, NodesForm, SkipForm, SoftwareForm
 from clusters.forms import ReasonForm
@@ -162,6 +163,8 @@ def nodes(request: HttpRequest, pk: UUID) -> HttpResponse:
         "submit": _("Send the order"),
         "tone": "bad",
     }
+    if len(chosen) == 1 and row.orchestrator in PINS and any(str(node.pk) == chosen[0] for node in there):
+        context["check"] = f"{reverse('searches', args=[request.tenant.slug, row.pk])}?node={chosen[0]}"
     return _order(
         request,
         row,

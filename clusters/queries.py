@@ -31,6 +31,7 @@ from clusters.models import (
     QuotaRequest,
     Reservation,
     Revision,
+    SearchedNode,
     ServiceQuota,
 )
 from clusters.states import JOB_LIVE, USES_QUOTA
@@ -265,9 +266,19 @@ def logs(cluster: Cluster) -> list[Attachment]:
 
 
 def quarantined(row: Cluster) -> list[Quarantine]:
-    """The nodes of a cluster that jobs are kept away from, the newest first."""
-    rows = Quarantine.objects.filter(cluster=row, lifted_at=None).select_related("node")
-    return list(rows.order_by("-began_at"))
+    """The nodes of a cluster that jobs are kept away from, the newest first; `checked` is the newest check of that very
+    instance, None where there was none since."""
+    rows = list(
+        Quarantine.objects.filter(cluster=row, lifted_at=None).select_related("node").order_by("-began_at", "-id")
+    )
+    checks = SearchedNode.objects.filter(node__in=[one.node_id for one in rows]).exclude(verdict="waiting")
+    ended = checks.select_related("search").order_by("-search__began_at", "-id") if rows else []
+    newest: dict[tuple[Any, str], SearchedNode] = {}
+    for check in ended:
+        newest.setdefault((check.node_id, check.instance_id), check)
+    for one in rows:
+        one.checked = newest.get((one.node_id, one.instance_id))
+    return rows
 
 
 def never_came(row: Cluster) -> int:

@@ -30,10 +30,10 @@ class SearchForm(forms.Form):
     nodes = forms.MultipleChoiceField(label=gettext_lazy("Nodes"), widget=forms.CheckboxSelectMultiple)
     reason = forms.CharField(label=gettext_lazy("Why"), max_length=300, required=False)
 
-    def __init__(self, *args: Any, nodes: list[Node], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, nodes: list[Node], chosen: list[Node], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["nodes"].choices = [(str(node.pk), f"{node.name}, {words(node.state)}") for node in nodes]
-        self.fields["nodes"].initial = [str(node.pk) for node in nodes]
+        self.fields["nodes"].initial = [str(node.pk) for node in chosen]
 
 
 @allow(roles.READ, write=roles.OPERATE)
@@ -42,7 +42,8 @@ def searches(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The searches of a cluster, and beginning another."""
     row = queries.cluster(pk)
     free = acting.candidates(row)
-    form = SearchForm(posted(request), nodes=free)
+    again = next((node for node in free if str(node.pk) == request.GET.get("node")), None)
+    form = SearchForm(posted(request), nodes=free, chosen=[again, *acting.partners(free, again)] if again else free)
     status, refused = 200, None
     if request.method == "POST":
         status = 422
@@ -59,6 +60,8 @@ def searches(request: HttpRequest, pk: UUID) -> HttpResponse:
         "form": form,
         "refused": refused,
         "free": len(free),
+        "again": again,
+        "not_free": bool(request.GET.get("node")) and again is None,
         "closed": closed.sentence if closed else "",
         "searches": list(found),
         "may": request.role in roles.OPERATE,

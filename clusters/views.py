@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import actions, architectures, catalogue, endings, foresight, possible, queries, showing, spending, states
 from clusters.actions import changes, locks
+from clusters.actions.searches import PINS
 from clusters.forms import ApprovalForm, BucketForm, ClusterFilters, QuotaForm, ReasonForm, RegionsForm
 from clusters.models import (
     Alert,
@@ -280,6 +281,7 @@ def _may(request: HttpRequest, row: Cluster, held: Operation | None, now: possib
         "may_change": can("change"),
         "may_update_software": can("software") and row.orchestrator != "parallelcluster",
         "may_order": can("order"),
+        "may_check": can("launch") and row.orchestrator in PINS,
         "may_retire": can("retire"),
         "may_retry": can("retry") and bool(row.needs_person or row.state in states.BROKEN),
         "may_continue": can("continue"),

@@ -11,12 +11,13 @@ from clusters.actions import changes
 from clusters.actions.node_orders import WORKING
 from clusters.engine import turns
 from clusters.engine.usage_facts import by_name, found_by
-from clusters.models import Cluster, Job, Node, NodeSearch, PairTest, SearchedNode
+from clusters.models import Cluster, Job, Node, NodeSearch, PairTest, Quarantine, SearchedNode
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.web.problems import Refused
 
 MOST = 64  # nodes of a search: half as many jobs wait in the scheduler's queue at a time
+PARTNERS = 3  # of a node that is checked again: one of them may be ill itself
 PINS = frozenset({"hyperpod-slurm", "parallelcluster"})  # schedulers that are told on which nodes a job runs
 THERE = frozenset({"running", "impaired", "checking"})
 
@@ -30,6 +31,14 @@ def candidates(row: Cluster) -> list[Node]:
     )
     busy = busy_nodes(row)
     return [node for node in nodes if node.pk not in busy]
+
+
+def partners(free: Sequence[Node], node: Node) -> list[Node]:
+    """With whom a node is checked again: nodes of its group, those that run well and sit nearest first."""
+    held = set(Quarantine.objects.filter(cluster_id=node.cluster_id, lifted_at=None).values_list("node_id", flat=True))
+    others = [one for one in free if one.group == node.group and one.pk != node.pk]
+    ranked = sorted(others, key=lambda one: (one.pk in held, one.state != "running", abs(one.seat - node.seat)))
+    return ranked[:PARTNERS]
 
 
 def busy_nodes(row: Cluster) -> set[UUID]:
@@ -49,7 +58,8 @@ def busy_nodes(row: Cluster) -> set[UUID]:
 def begin_search(
     *, cluster: Cluster, by: str, reason: str = "", nodes: Sequence[UUID | str] | None = None
 ) -> NodeSearch:
-    """Test idle nodes in pairs until a bad one is named or nobody can tell. Jobs are never touched."""
+    """Test idle nodes in pairs until a bad one is named or nobody can tell; one node alone is checked again with partners
+    of its group. Jobs are never touched."""
     cluster = changes.newest(cluster, None)
     changes.refuse_unless_possible(cluster, "launch")
     if cluster.orchestrator not in PINS:
@@ -62,7 +72,8 @@ def begin_search(
     free = candidates(cluster)
     if nodes is not None:
         wanted = {str(one) for one in nodes}
-        free = [node for node in free if str(node.pk) in wanted]
+        chosen = [node for node in free if str(node.pk) in wanted]
+        free = [*chosen, *partners(free, chosen[0])] if len(wanted) == 1 and chosen else chosen
     groups = {node.group for node in free}
     if len(free) < 2 or len(free) > MOST or len(groups) > 1:
         raise Refused(

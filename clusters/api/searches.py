@@ -64,7 +64,7 @@ class SearchDetail(SearchShown):
 class SearchAsked(Asked):
     nodes = serializers.ListField(
         child=serializers.UUIDField(), required=False, allow_null=True, max_length=acting.MOST, default=None,
-        help_text="Of one group, without a job on them; all such unless said.",
+        help_text="Of one group, without a job on them; all such unless said. One alone is checked again, with up to three others of its group.",
     )  # fmt: skip
     reason = serializers.CharField(max_length=300, allow_blank=True, default="")
 

@@ -1,5 +1,7 @@
 """Nodes that jobs are kept away from, since when and why; and who let them back."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 
@@ -22,6 +24,8 @@ class Quarantine(TenantOwned):
     lifted_at = models.DateTimeField(null=True)
     lifted_by = models.CharField(max_length=60, blank=True)
     lifted_because = models.CharField(max_length=300, blank=True)
+
+    checked: Any = None  # the newest check of the instance, where a query looked for it
 
     class Meta(TenantOwned.Meta):
         constraints = [

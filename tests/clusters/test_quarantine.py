@@ -1,5 +1,6 @@
 """Nodes that failed again and again: what counts as a fault, when it is one too many, and how a node comes back."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,7 +13,18 @@ from clusters.actions import quarantine as acting
 from clusters.engine import job_specs, quarantines
 from clusters.launchers import LaunchSpec
 from clusters.launchers.slurm_dialects import DIALECTS
-from clusters.models import Alert, CloudAccount, Cluster, JobRun, Node, NodeInstance, NodeSpell, Quarantine, Revision
+from clusters.models import (
+    Alert,
+    CloudAccount,
+    Cluster,
+    JobRun,
+    Node,
+    NodeInstance,
+    NodeSpell,
+    Quarantine,
+    Revision,
+    SearchedNode,
+)
 from clusters.quarantining import Fault
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for
@@ -97,6 +109,37 @@ def test_a_node_with_three_faults_is_held_with_its_evidence_and_once(row):
         held = Quarantine.objects.get()
         assert [one["what"] for one in held.evidence] == ["alert", "impaired", "job"]
         assert Entry.objects.get(kind="quarantine.held").facts["node"] == node.name
+
+
+def test_row_30_a_failed_check_is_evidence_and_the_node_is_checked_again_before_it_is_replaced(row, world):
+    client = Client()
+    client.force_login(world.person("platform_engineer"), backend=BACKEND)
+    with acting_for(row.tenant_id, staff=True):
+        Cluster.objects.filter(pk=row.pk).update(state="ready", ready_at=timezone.now())
+        Node.objects.filter(cluster=row).update(state="running", role="compute", accelerators=8)
+        node = Node.objects.get(seat=1)
+        said = [Fault(timezone.now(), "pairs", "EFA loopback")]
+        acting.hold_node(node=node, by="engine", reason=acting.FAILED_PAIRS, evidence=said)
+    page, again = f"/t/hoshi/clusters/{row.pk}/", f"/t/hoshi/clusters/{row.pk}/searches/?node={node.pk}"
+    text = client.get(page).content.decode()
+    assert again in text and "EFA loopback" in text
+    assert again in client.get(f"{page}nodes/?node={node.pk}&order=replace").content.decode()
+    form = client.get(again).content.decode()
+    assert "is checked again" in form and len(re.findall(r"<input[^>]* checked", form)) == 3
+    asked = client.post(
+        f"/api/v1/t/hoshi/clusters/{row.pk}/searches/",
+        {"nodes": [str(node.pk)], "reason": "a false alarm?"},
+        "application/json",
+    )
+    assert asked.status_code == 202, asked.content
+    assert len(asked.json()["nodes"]) == 3
+    with acting_for(row.tenant_id, staff=True):
+        began = Entry.objects.get(kind="search.began")
+        assert began.facts["why"] == "a false alarm?" and Quarantine.objects.get(lifted_at=None).node_id == node.pk
+        tested = SearchedNode.objects.filter(node=node)
+        tested.update(verdict="unsure", failed_with=["workers-2"])
+    told = client.get(page).content.decode()
+    assert "Checked again" in told and "nobody can tell" in told and "failed with workers-2" in told
 
 
 def test_silence_is_no_fault(row):
