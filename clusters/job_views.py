@@ -89,6 +89,7 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "failed": row.state in ("failed", "timed_out"),
         "is_proof": row.purpose == Job.Purpose.PROOF,
         "unsettled": row.state in states.JOB_LIVE,
+        "may_replace": request.role in roles.OPERATE,
         "may_cancel": request.role in roles.LAUNCH and may["cancel"] is None,
         "deeds": job_deed_views.offered(request, row, may),
         "cancel_form": ReasonForm(prefix="cancel", optional=True),

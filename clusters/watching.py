@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from clusters.job_logs import forecast, risk, stalls, suspects, timeouts
-from clusters.models import Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank, Node, Reservation
+from clusters.models import Attempt, Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank, Node, Reservation
 from clusters.states import JOB_ENDS
 from tenants.queries import history
 
@@ -66,8 +66,10 @@ def watched(job: Job, now: datetime) -> Watched:
     at_risk = risk.at_risk(
         now=now, begun=job.started_at, saved=job.checkpoint_at, accelerators=job.accelerators, running=running
     )
-    trouble = trouble_of(job, progress, faults)
-    seats = _seats(job, job.node_names)
+    left = _left(job)
+    names = list(left.node_names) if left else list(job.node_names)
+    trouble = trouble_of(job, progress, faults) or (left.ended_at if left else None)
+    seats = _seats(job, names)
     return Watched(
         progress,
         points(job),
@@ -76,7 +78,7 @@ def watched(job: Job, now: datetime) -> Watched:
         in_use,
         silence,
         at_risk,
-        nodes_of(job, progress, ranks, faults, trouble, seats),
+        nodes_of(names, job.restarts + (0 if left else 1), progress, ranks, faults, trouble, seats),
         seats,
     )
 
@@ -104,8 +106,16 @@ def _alive(job: Job, progress: JobProgress | None, ranks: list[JobRank]) -> Rank
     return Ranks(heard, progress.world if progress else None, by)
 
 
+def _left(job: Job) -> Attempt | None:
+    """The run that broke, while the job waits for nodes to begin again on: what it ran on is what is suspected."""
+    if job.state != "recovering" or job.node_names:
+        return None
+    return Attempt.objects.filter(job=job, ended_at__isnull=False).exclude(node_names=[]).order_by("-number").first()
+
+
 def nodes_of(
-    job: Job,
+    names: list[str],
+    attempt: int,
     progress: JobProgress | None,
     ranks: Sequence[JobRank],
     faults: Sequence[JobFault],
@@ -113,13 +123,12 @@ def nodes_of(
     seats: dict[str, Node],
 ) -> list[suspects.NodeTold]:
     """Each node of the job with its last words and the signs against it."""
-    names = list(job.node_names)
     if not names:
         return []
     told = {name: suspects.NodeTold(name) for name in names}
     for row in ranks:
         name = _place(row.host, row.rank, names, progress.world if progress else None)
-        if name and row.attempt == job.restarts + 1:
+        if name and row.attempt == attempt:
             before = told[name].heard_at
             told[name].heard_at = max(before, row.heard_at) if before else row.heard_at
     for fault in faults:

@@ -136,6 +136,8 @@ def would_stop(cluster: Cluster, chosen: Sequence[Node]) -> list[RunningJob]:
     heads = any(node.role == "controller" for node in chosen)
     found = []
     for job in live.order_by("name", "pk"):
+        if job.state == "recovering" and not job.node_names and job.started_at is None:
+            continue  # back in the queue: it holds no node, and may wait for this very order
         on_them = bool(instances & set(job.node_names)) if job.node_names else job.partition in groups
         if on_them or heads:
             found.append(RunningJob(str(job.pk), job.name, job.nodes, job.partition))

@@ -292,7 +292,8 @@ def _write(
         _stopped_at_its_limit(row, seen, step)
         job_runs.write(row, seen, step, mine.error if mine else None)
     Job.objects.filter(pk__in=same).update(observed_at=Now())
-    if any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF):
+    proven = any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF)
+    if proven or lost:  # what the provider says of a node that the scheduler lost is not waited for
         turns.wish(known.cluster)
     if any(step.state in JOB_ENDS for _, _, step in todo.values()):
         turns.wish_for_count(known.cluster)

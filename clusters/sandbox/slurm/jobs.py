@@ -258,7 +258,9 @@ def _start(cluster: Cluster, job: Job, nodes: list[Node], at: float) -> None:
         "SLURM_JOB_PARTITION": job.partition,
         "SLURM_RESTART_COUNT": str(job.restarts),
     }
-    does = plan(job.script, told, job.comment, job.limit, each * len(nodes), f"{cluster.id}/{job.id}")
+    before = job.attempts[-1] if job.attempts else None
+    saved = before.plan.saved(before.ended - before.started) if before else []
+    does = plan(job.script, told, job.comment, job.limit, each * len(nodes), f"{cluster.id}/{job.id}", saved)
     job.attempts.append(Attempt(at, does, [node.id for node in nodes]))
     job.state, job.reason = "RUNNING", "None"
     job.ends = at + min(does.seconds, job.limit)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 STEP_SECONDS = 12.0
 LINES_PER_RUN = 2000
 CHECKPOINT_EVERY = 50
+CHECKPOINTS = "/fsx/checkpoints"
 FALLBACK_SECONDS = 3600.0
 TRAINS = re.compile(r"^(srun|torchrun|mpirun|python3?|accelerate|deepspeed|neuron_parallel_compile)\b")
 # Stands for a collective over two nodes that ends well; which pairs fail is a fault's to say.
@@ -35,21 +36,35 @@ class Training:
     steps: int
     accelerators: int
     seed: str
+    first: int = 0  # the step of the checkpoint that it goes on from
 
     @property
     def end(self) -> float:
-        return self.start + self.steps * STEP_SECONDS
+        return self.start + (self.steps - self.first) * STEP_SECONDS
+
+    @property
+    def every(self) -> int:
+        """Every so many steps it prints a line."""
+        return max(1, self.steps // LINES_PER_RUN)
+
+    def done(self, until: float) -> int:
+        return min(self.steps, self.first + max(0, int((until - self.start) // STEP_SECONDS)))
+
+    def saved(self, until: float) -> int:
+        """The step of its newest checkpoint by then."""
+        done, each = self.done(until), CHECKPOINT_EVERY * self.every
+        return done if done == self.steps else max(self.first, done - done % each)
 
     def lines(self, until: float) -> list[tuple[float, str]]:
-        done = min(self.steps, int((until - self.start) // STEP_SECONDS))
-        every = max(1, self.steps // LINES_PER_RUN)
         found: list[tuple[float, str]] = []
-        for step in range(1, done + 1):
-            at = self.start + step * STEP_SECONDS
-            if step % every == 0 or step == self.steps:
+        if self.first and until >= self.start:
+            found.append((self.start, f"  successfully loaded checkpoint from {CHECKPOINTS} at iteration {self.first}"))
+        for step in range(self.first + 1, self.done(until) + 1):
+            at = self.start + (step - self.first) * STEP_SECONDS
+            if step % self.every == 0 or step == self.steps:
                 found.append((at, self._line(step)))
-            if step % (CHECKPOINT_EVERY * every) == 0 or step == self.steps:
-                found.append((at, f"  successfully saved checkpoint from iteration {step:7d} to /fsx/checkpoints"))
+            if step % (CHECKPOINT_EVERY * self.every) == 0 or step == self.steps:
+                found.append((at, f"  successfully saved checkpoint from iteration {step:7d} to {CHECKPOINTS}"))
         return found
 
     def _line(self, step: int) -> str:
@@ -77,6 +92,10 @@ class Plan:
     signal: int = 0
     requeues: list[int] = field(default_factory=list)  # jobs that it asks the controller to begin again
 
+    def saved(self, until: float) -> list[int]:
+        """The newest checkpoint of each training by then."""
+        return [training.saved(until) for training in self.trainings]
+
     def lines(self, until: float) -> list[tuple[float, str]]:
         """What has been said until then, in order; what is said at the moment a training ends comes after it."""
         found: list[tuple[float, str]] = []
@@ -86,8 +105,9 @@ class Plan:
         return sorted(found, key=lambda one: one[0])
 
 
-def plan(script: str, environment: dict[str, str], comment: str, limit: float, accelerators: int, seed: str) -> Plan:
-    """Read the script once, from the top."""
+def plan(script: str, environment: dict[str, str], comment: str, limit: float, accelerators: int, seed: str,
+         saved: list[int] | None = None) -> Plan:  # fmt: skip
+    """Read the script once, from the top. `saved`: the checkpoints of the run before, where the script speaks of any."""
     variables, result = dict(environment), Plan()
     for word in comment.split():
         found = ASSIGNED.match(word)
@@ -96,16 +116,18 @@ def plan(script: str, environment: dict[str, str], comment: str, limit: float, a
     if PAIR_TEST.search(script):
         return Plan([(PAIR_SECONDS, "# Avg bus bandwidth    : 311.4")], seconds=PAIR_SECONDS)
     lines = re.sub(r"\\\n\s*", " ", script).splitlines()
+    kept = list(saved or []) if "checkpoint" in script.lower() else []
     for raw in lines:
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
-        if _one(line, variables, result, limit, accelerators, seed):
+        if _one(line, variables, result, limit, accelerators, seed, kept):
             break
     return result
 
 
-def _one(line: str, variables: dict[str, str], result: Plan, limit: float, accelerators: int, seed: str) -> bool:
+def _one(line: str, variables: dict[str, str], result: Plan, limit: float, accelerators: int, seed: str,
+         kept: list[int]) -> bool:  # fmt: skip
     """One line; True where the script ends with it."""
     assigned = ASSIGNED.match(line)
     word, _, rest = line.partition(" ")
@@ -128,8 +150,9 @@ def _one(line: str, variables: dict[str, str], result: Plan, limit: float, accel
         result.exit_code = 1
     elif TRAINS.match(line):
         steps = _steps(line, variables, limit, result.seconds)
-        result.trainings.append(Training(result.seconds, steps, accelerators, seed))
-        result.seconds += steps * STEP_SECONDS
+        first = min(kept.pop(0), steps) if kept else 0
+        result.trainings.append(Training(result.seconds, steps, accelerators, seed, first))
+        result.seconds = result.trainings[-1].end
         result.exit_code = 0
     elif not SILENT.match(line):
         result.said.append((result.seconds, f"sandbox: this line is not played: {line}"))

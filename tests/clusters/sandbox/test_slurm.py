@@ -181,6 +181,20 @@ def test_a_node_failure_ends_a_job_or_sends_it_back_to_the_queue(account: Accoun
     assert slurm.log(number) == ["start 0", "start 1"]
 
 
+def test_a_job_begun_again_goes_on_from_its_checkpoint_where_its_script_speaks_of_one(account: Account) -> None:
+    slurm = slurm_cluster(account)
+    number = slurm.submit("# checkpoints are on shared storage\nsrun train --steps 400")
+    account.cloud.advance(130 * 12)
+    account.cloud.fault("node_failure", account=account.id, match="hoshi")
+    account.cloud.advance(2500)
+    assert state(slurm, number)[0] == "RUNNING"
+    account.cloud.advance(24)
+    log = slurm.log(number)
+    again = next(n for n, line in enumerate(log) if "loaded checkpoint" in line)
+    assert log[again].endswith("from /fsx/checkpoints at iteration 100")
+    assert "iteration      130/" in log[again - 1] and "iteration      101/" in log[again + 1]
+
+
 @pytest.mark.parametrize(("ends", "code"), [("", 1), ("OUT_OF_MEMORY", 0)])
 def test_a_job_fails_when_it_is_told_to(slurm: Slurm, ends: str, code: int) -> None:
     slurm.account.cloud.fault("job_fails", account=slurm.account.id, match="doomed", state=ends)
