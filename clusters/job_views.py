@@ -74,6 +74,7 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         row.checkpoint_at,
         progress and (progress.step_at, progress.last_line_at, progress.stalled_since, progress.resumed_at),
         [entry.pk for entry in entries],
+        watching.unwell(row),
     )
     if (answer := live.unchanged(request, newest)) is not None:
         return answer

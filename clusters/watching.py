@@ -106,6 +106,14 @@ def _alive(job: Job, progress: JobProgress | None, ranks: list[JobRank]) -> Rank
     return Ranks(heard, progress.world if progress else None, by)
 
 
+def unwell(job: Job) -> list[Any]:
+    """Nodes that are not well while a job waits for them: whoever looks at it sees at once when that changes."""
+    if job.state != "recovering":
+        return []
+    rows = Node.objects.filter(cluster_id=job.cluster_id).exclude(state="running").order_by("pk")
+    return list(rows.values_list("pk", "state"))
+
+
 def _left(job: Job) -> Attempt | None:
     """The run that broke, while the job waits for nodes to begin again on: what it ran on is what is suspected."""
     if job.state != "recovering" or job.node_names:
