@@ -1,19 +1,24 @@
-"""The whole story in a browser with every process running: request, approval, launch, failure, case, review, minutes."""
+"""The whole story in a browser with every process running: request, approval, launch, failure, case, review, minutes;
+and that of a job whose node dies: template, log and chart, suspect, replacement, on from its checkpoint."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests import programmes
+from tests.asking import Cloud
 from tests.tree import RunningTree
 
 pytestmark = [pytest.mark.tree, pytest.mark.chromium]
 
+SHOTS = os.environ.get("STORY_SHOTS", "")
 LAUNCH, MOMENT = 180_000, 30_000  # milliseconds
 SCRIPT = """#!/bin/bash
 echo "loading shards of the corpus"
@@ -67,6 +72,8 @@ def _ask_for_a_cluster(customer: Visitor) -> str:
     page = customer.go("/t/asterlune/clusters/request/")
     page.locator("input[name=name]").fill("story")
     page.locator("input[name=reason]").fill("the 100B run")
+    # A node that fails waits for a person here, who reads why on the page of its job.
+    page.locator("select[name=node_recovery]").select_option("None")
     page.locator("button[value=check]:visible").last.click()
     expect(page.locator("#findings").get_by_text("It fits", exact=True)).to_be_visible()
     page.locator("button[value=request]").click()
@@ -134,16 +141,27 @@ def _hold_a_review(architect: Visitor) -> str:
     return architect.here
 
 
-def test_from_a_request_to_the_published_minutes(story_tree: RunningTree, browser: Browser) -> None:
+@pytest.fixture(scope="module")
+def story_cluster(story_tree: RunningTree, browser: Browser) -> str:
+    """Where the cluster is that one person asked for, another approved, and whose page the first followed to the end."""
     customer = Visitor(browser, story_tree, "riku@asterlune.example")
     architect = Visitor(browser, story_tree, "ren.lead-sa@nfmp.example")
-    stranger = Visitor(browser, story_tree, "iona@kestrivane.example")
-
     cluster = _ask_for_a_cluster(customer)
     architect.go(f"{cluster}approve/").locator('form[action$="/approve/"] button[type=submit]').click()
     expect(architect.page.locator("h1 [data-state=requested]")).to_have_count(0)
     customer.page.reload()  # a request that waits for a person does not poll; from here on the page follows by itself
     expect(customer.page.locator("h1 [data-state=ready]")).to_be_visible(timeout=LAUNCH)
+    assert customer.faults == architect.faults == []
+    return cluster
+
+
+def test_from_a_request_to_the_published_minutes(story_tree: RunningTree, story_cluster: str, browser: Browser) -> None:
+    customer = Visitor(browser, story_tree, "riku@asterlune.example")
+    architect = Visitor(browser, story_tree, "ren.lead-sa@nfmp.example")
+    stranger = Visitor(browser, story_tree, "iona@kestrivane.example")
+
+    cluster = story_cluster
+    customer.go(cluster)
     job = _launch_a_job_that_fails(customer)
     case = _find_the_case(customer)
     _work_on_it(architect, case)
@@ -166,3 +184,79 @@ def test_from_a_request_to_the_published_minutes(story_tree: RunningTree, browse
         for word in ("Asterlune", "asterlune", "pretrain-story", "ibv_modify_qp", "node 7", INTERNAL):
             assert word not in text, f"{word} on {path}"
     assert customer.faults == architect.faults == stranger.faults == []
+
+
+def _launch_from_a_template(customer: Visitor, cluster: str) -> str:
+    page = customer.go(cluster)
+    page.locator('a[href*="/clusters/"][href$="/launch/"]').first.click()
+    page.get_by_role("link", name="Plain torchrun").click()
+    page.wait_for_load_state("networkidle")
+    page.get_by_label("Name", exact=True).fill("torchrun-story")
+    page.get_by_label("Nodes", exact=True).fill("20")
+    page.get_by_label("Time limit").fill("9000")
+    expect(page.locator("#made")).to_contain_text("160 processes in all")
+    page.get_by_role("button", name="Launch", exact=True).click()
+    expect(page).to_have_url(re.compile(r"/jobs/[0-9a-f-]{36}/"))
+    return customer.here
+
+
+def shoot(page: Page, name: str) -> None:
+    """Pictures for whoever wants to look: STORY_SHOTS names the folder."""
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than {width}"
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"{name}-{width}.png", full_page=True)
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def _step(page: Page) -> int:
+    return int(re.sub(r"\D", "", page.locator("#now .split b").inner_text().split(" of ")[0]))
+
+
+def test_a_node_dies_is_suspected_and_replaced_and_its_job_goes_on(
+    story_tree: RunningTree, story_cluster: str, browser: Browser
+) -> None:
+    customer = Visitor(browser, story_tree, "riku@asterlune.example")
+    page = customer.page
+    job = _launch_from_a_template(customer, story_cluster)
+    expect(page.locator("h1 [data-state=running]")).to_be_visible(timeout=LAUNCH)
+    expect(page.locator("#log-lines")).to_contain_text("lm loss")
+    expect(page.locator(".chart polyline").first).to_be_visible()
+    expect(page.locator("#risk")).to_contain_text("step ", timeout=LAUNCH)
+    before, lines = _step(page), page.locator("#log-lines li").count()
+    expect(page.locator("#now .split b")).not_to_contain_text(f"step {before} ", timeout=LAUNCH)
+    page.wait_for_function(f"document.querySelectorAll('#log-lines li').length > {lines}", timeout=LAUNCH)
+    assert _step(page) > before
+    shoot(page, "running")
+
+    Cloud(story_tree).post(
+        "faults", {"fault": "node_failure", "service": "sagemaker", "account": "000000000001", "match": "*/workers"}
+    )
+    expect(page.locator("h1 [data-state=recovering]")).to_be_visible(timeout=LAUNCH)
+    suspect = page.locator("#nodes tbody tr").first
+    expect(suspect).to_contain_text("likely", timeout=LAUNCH)
+    expect(suspect).to_contain_text("%")
+    expect(page.locator("#nodes tbody tr")).to_have_count(20)
+    assert page.locator("#nodes tbody tr", has_text="%").count() == 1
+    expect(page.locator("#attempts")).to_contain_text("a node was lost", timeout=LAUNCH)
+    name = suspect.locator("th").inner_text()
+    shoot(page, "suspect")
+
+    suspect.get_by_role("link", name="Replace it").click()
+    page.locator("[name=why]").fill("Xid 79")
+    assert page.locator("input[name=nodes]:checked").count() == 1
+    page.get_by_role("button", name="Send the order").click()
+    expect(page).to_have_url(re.compile(r"/clusters/[0-9a-f-]{36}/"))
+    customer.go(job)
+    expect(page.locator("h1 [data-state=running]")).to_be_visible(timeout=LAUNCH)
+    expect(page.locator("#log-lines")).to_contain_text("successfully loaded checkpoint", timeout=LAUNCH)
+    expect(page.locator("#risk")).to_contain_text("from step", timeout=LAUNCH)
+    first, second = page.locator("#attempts tbody tr").nth(1), page.locator("#attempts tbody tr").nth(0)
+    expect(page.locator("#attempts tbody tr")).to_have_count(2)
+    expect(first).to_contain_text(name)
+    expect(second).not_to_contain_text(f"{name},")
+    expect(second).to_contain_text(f"{name}: ")
+    expect(page.locator("#facts")).to_contain_text(re.compile(r"Restarts\s*1"))
+    shoot(page, "resumed")
+    assert customer.faults == []
