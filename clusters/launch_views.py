@@ -144,7 +144,10 @@ def _judged(
     row: Cluster, places: Mapping[str, checks.Place], form: Any, text: str, again: Job | None
 ) -> dict[str, Any]:
     place = places.get(str(form["partition"].value() or "")) or next(iter(places.values()), None)
-    around = launching.around(row, place, nodes=_number(form, "nodes"), minutes=_number(form, "time_limit_minutes"))
+    named = [line.partition("=")[0].strip() for line in str(form["environment"].value() or "").splitlines()]
+    around = launching.around(
+        row, place, nodes=_number(form, "nodes"), minutes=_number(form, "time_limit_minutes"), environment=named
+    )
     linted = job_lint.lint(text, around) if text.strip() else None
     found = linted.found if linted else ()
     return {

@@ -1,6 +1,6 @@
 """What a launch is held against: the partitions of a cluster with their nodes and images, and when their capacity ends."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,9 @@ def _images(cluster: Cluster) -> tuple[tuple[str, str], ...]:
     )  # fmt: skip
 
 
-def around(cluster: Cluster, place: Place | None, *, nodes: int | None, minutes: int | None) -> job_lint.Around:
+def around(
+    cluster: Cluster, place: Place | None, *, nodes: int | None, minutes: int | None, environment: Iterable[str] = ()
+) -> job_lint.Around:
     """What a script or manifest is held against on this cluster."""
     return job_lint.Around(
         engine=cluster.orchestrator,
@@ -68,6 +70,7 @@ def around(cluster: Cluster, place: Place | None, *, nodes: int | None, minutes:
         minutes_left=place.minutes_left if place else None,
         cloud_account=cluster.account.account_id,
         namespace=place.namespace if place else "",
+        environment=tuple(environment),
     )
 
 

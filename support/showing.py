@@ -37,6 +37,7 @@ CATEGORIES: dict[str, Any] = {
     "memory": gettext_lazy("memory"),
     "storage": gettext_lazy("storage"),
     "training": gettext_lazy("the training itself"),
+    "usage": gettext_lazy("the count of hours"),
 }
 
 

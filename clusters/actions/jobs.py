@@ -61,7 +61,8 @@ def launch_job(
         endings.of_cluster(cluster), partition, time_limit_minutes, script, environment or {}, begins
     )
     place = launching.place_of(cluster, partition)
-    linted = job_lint.lint(script, launching.around(cluster, place, nodes=nodes, minutes=time_limit_minutes))
+    around = launching.around(cluster, place, nodes=nodes, minutes=time_limit_minutes, environment=environment or ())
+    linted = job_lint.lint(script, around)
     job_scripts.refuse_errors(linted, accepted=accepted)
     image, digest = software.image_of(cluster, script)
     if on_kubernetes and not digest:

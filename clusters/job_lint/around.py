@@ -19,6 +19,7 @@ class Around:
     accounts: tuple[str, ...] = ()  # what it may be charged to
     cloud_account: str = ""
     namespace: str = ""
+    environment: tuple[str, ...] = ()  # names of variables that the launch gives it
 
     @property
     def heals(self) -> bool | None:

@@ -92,7 +92,7 @@ def look(text: str, around: Around) -> tuple[list[Found], dict[str, Any]]:
     elif len(jobs) > 1:
         found.append(Found("several_jobs", jobs[1].line("kind"), len(jobs)))
     for part in documents:
-        found += [*_blanks(part), *_of_any(part, around)]
+        found += [*_blanks(part, around), *_of_any(part, around)]
         found += (
             _of_job(part, around)
             if part.kind in KINDS
@@ -112,11 +112,11 @@ def _strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
         yield path, value
 
 
-def _blanks(part: Part) -> Iterator[Found]:
+def _blanks(part: Part, around: Around) -> Iterator[Found]:
     """`$NAME` in a value is for somebody to fill in; in a shell's own text it may be a variable that is set there."""
     for path, value in _strings(part.told):
         shell = _is_shell(part.told, path)
-        known = set(SET_IN_SCRIPT.findall(value)) | _environment(part.told) if shell else set[str]()
+        known = {*SET_IN_SCRIPT.findall(value), *_environment(part.told), *around.environment} if shell else set[str]()
         for match in islice(UNFILLED.finditer(value), MOST):
             name = match[1] or match[2]
             if shell and (name in known or KNOWN_IN_POD.fullmatch(name) or name.islower()):

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+import yaml
 
 from clusters import job_lint
 from clusters.job_lint import Around, sbatch, words
@@ -289,3 +290,14 @@ def test_options_are_read_as_sbatch_reads_them(lines, tmp_path):
             assert (name in its) == (name in ours)
         else:
             assert its.get(name) == ours.get(name), (name, told)
+
+
+@pytest.mark.parametrize("given, found", [((), True), (("TOKEN",), False), (("OTHER",), True)])
+def test_a_variable_that_the_launch_gives_is_no_gap_in_a_manifest(given, found):
+    pod = {
+        "containers": [{"name": "pytorch", "image": "r/t@sha256:" + "0" * 64, "command": ["bash", "-c", "echo $TOKEN"]}]
+    }
+    told = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "mine"}}
+    told["spec"] = {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": {"spec": pod}}}}
+    linted = job_lint.lint(yaml.safe_dump(told), Around(engine="hyperpod-eks", environment=given))
+    assert ("placeholder_unfilled" in {each.code for each in linted.found}) is found

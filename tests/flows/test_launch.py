@@ -150,6 +150,7 @@ spec:
           - name: pytorch
             image: registry/training@sha256:0000000000000000000000000000000000000000000000000000000000000000
             command: [/bin/bash, -c, "echo begun $TOKEN\\nsrun python train.py --train-iters 200000"]
+            resources: {limits: {nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32}}
 """
 
 

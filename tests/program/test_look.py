@@ -57,7 +57,7 @@ def test_no_template_needs_an_inline_style_or_script(file: Path) -> None:
 def test_every_icon_in_use_is_in_the_sprite(file: Path) -> None:
     there = set(re.findall(r'<symbol id="([^"]+)"', (STATIC / "program" / "icons.svg").read_text()))
     text = file.read_text()
-    used = set(re.findall(r"icons\.svg' %\}#([a-z-]+)\"|\}\}#([a-z-]+)\"", text))
+    used = set(re.findall(r"icons\.svg' %\}#([a-z-]+)\"|<use [^>]*\}\}#([a-z-]+)\"", text))
     names = {name for pair in used for name in pair if name} | set(
         re.findall(r'_icon\.html" with name="([a-z-]+)"', text)
     )
