@@ -204,7 +204,7 @@ class TemplateForm(Launching):
         own = [PREFIX + name for name in self.template.parameters]
         return [
             (_("Where it runs"), [self[name] for name in first]),
-            (self.template.title, [self[name] for name in own]),
+            (_(self.template.title), [self[name] for name in own]),
             self.when(),
             (_("Beside it"), [self[name] for name in last]),
         ]

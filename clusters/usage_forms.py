@@ -9,7 +9,7 @@ MOST_HOURS = Decimal(1_000_000_000)
 
 
 class DisputeForm(forms.Form):
-    month = forms.CharField(widget=forms.HiddenInput, max_length=7)
+    month = forms.CharField(label=gettext_lazy("Month"), widget=forms.HiddenInput, max_length=7)
     reason = forms.CharField(
         label=gettext_lazy("What is wrong"),
         max_length=1000,

@@ -13,7 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import translation
 
-from clusters import architectures, facts
+from clusters import architectures, facts, job_templates
 from clusters.plans.prices import prices
 from clusters.request_forms import IMAGE_EXAMPLE
 from tenants.web.templatetags import show
@@ -44,7 +44,7 @@ NAMES = {
     "Cohort", "UTC", "SHA", "AWS", "EKS", "FSx", "EFS", "HyperPod", "Slurm", "Kubernetes", "GiB", "TiB", "MB", "JSON", "YAML", "CSV", "VPC",
     "TP", "PP", "DP", "CP", "EP", "SP", "s3", "NCCL_DEBUG=INFO", "ID", "IP", "API", "NCCL", "EC2", "SageMaker", "ParallelCluster", "CIDR", "sbatch", "ZeRO", "MB/s/TiB", "MB/s",
     "InstanceStress", "InstanceConnectivity", "SINGLE_AZ_1", "SINGLE_AZ_2", "SINGLE_AZ_HA_1", "SINGLE_AZ_HA_2", "MULTI_AZ_1",
-    IMAGE_EXAMPLE,
+    IMAGE_EXAMPLE, "WANDB_MODE=offline",
 }  # fmt: skip
 
 
@@ -124,6 +124,7 @@ def stored() -> Iterator[str]:
 def catalogue() -> Iterator[str]:
     """Names that the provider gave: types, Regions, zones, quotas."""
     known, listed = facts.load(), prices(settings.PRICE_FILE)
+    yield from (each.written_for for each in job_templates.templates())
     yield from known.instances
     yield from (listed.title, listed.currency)  # what the operator of the portal wrote
     for each in architectures.architectures():

@@ -292,7 +292,7 @@ def test_options_are_read_as_sbatch_reads_them(lines, tmp_path):
             assert its.get(name) == ours.get(name), (name, told)
 
 
-@pytest.mark.parametrize("given, found", [((), True), (("TOKEN",), False), (("OTHER",), True)])
+@pytest.mark.parametrize(("given", "found"), [((), True), (("TOKEN",), False), (("OTHER",), True)])
 def test_a_variable_that_the_launch_gives_is_no_gap_in_a_manifest(given, found):
     pod = {
         "containers": [{"name": "pytorch", "image": "r/t@sha256:" + "0" * 64, "command": ["bash", "-c", "echo $TOKEN"]}]
