@@ -81,7 +81,7 @@ def portal(tree: RunningTree) -> Portal:
     manager = Portal(tree, MANAGER)
     wait_for("all clusters ready", lambda: list(_states(manager).values()) == ["ready"] * len(CLUSTERS), 900)
     # The demo's people launch their jobs as soon as they can, and the history is compared below.
-    wait_for("their jobs launched", lambda: _live_jobs() <= Counter(job["name"] for job in manager.rows("jobs/")), 120)
+    wait_for("their jobs launched", lambda: _live_jobs() <= Counter(job["name"] for job in manager.rows("jobs/")), 300)
     return manager
 
 
