@@ -237,9 +237,7 @@ def log(request: Request, pk: UUID) -> Response:
 @repeatable(required=False)
 def cancel(request: Request, pk: UUID) -> Response:
     """Ask that it end. The wish is kept until the scheduler confirms it."""
-    sent = asked(WhyAsked, request)
-    actions.cancel_job(job=queries.job(pk), by=request.actor, why=sent["why"])
-    return _shown(pk, status=202)
+    return _wished(actions.cancel_job, request, pk)
 
 
 @allow(roles.LAUNCH)
