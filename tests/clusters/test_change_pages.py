@@ -73,7 +73,7 @@ def test_growing_waits_for_somebody_who_looks_at_the_plan(world: World, hoshi: E
 def test_nodes_are_ordered_from_a_page_and_refused_with_numbers(world: World, hoshi: Examples) -> None:
     cluster, client = hoshi["clusters"], signed_in(world.person("platform_engineer"))
     with acting_for(world.hoshi):
-        examples.node(cluster, 2)
+        examples.node(cluster, 3)
         node = Node.objects.get(cluster=cluster, seat=1)
         Job.objects.filter(cluster=cluster).update(partition="gpu", state="running")
     body = {"order": "replace", "nodes": [str(node.pk)], "why": "Xid 79"}
@@ -112,9 +112,9 @@ def test_a_dry_run_of_the_api_is_the_same_plan_and_asks_for_nothing(world: World
 def test_spending_is_node_hours_times_price_and_unknown_is_no_price(world: World, hoshi: Examples, kind: str) -> None:
     cluster = hoshi["clusters"]
     with acting_for(world.hoshi):
+        NodeInstance.objects.filter(node__cluster=cluster).delete()
         Node.objects.filter(cluster=cluster).update(instance_type=kind)
-        node = Node.objects.get(cluster=cluster)
-        NodeInstance.objects.filter(node=node).delete()
+        node = Node.objects.get(cluster=cluster, seat=1)
         for name, begin, end in (
             ("i-1", "2026-01-01T00:00Z", "2026-01-01T06:00Z"),
             ("i-2", "2026-01-01T06:00Z", "2026-01-01T10:30Z"),

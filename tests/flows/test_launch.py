@@ -134,7 +134,7 @@ def test_a_participant_sees_its_own_clusters_only(tree: RunningTree, portal: Por
     assert set(_states(Portal(tree, "bea@dovemoor.example"))) == {"dove-trn"}
 
 
-KUBERNETES = "birch-med"  # its engineer launches beside the job of the demo
+KUBERNETES = "birch-med"  # the job of the demo holds all its nodes
 MANIFEST = """apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata: {name: mine}
@@ -164,7 +164,12 @@ def launched_on_kubernetes(tree: RunningTree, row: dict[str, Any], cluster: str)
         "nodes": 1,
         "environment": {"TOKEN": "told"},
     }
+    before = engineer.rows(mine, cluster=cluster, state="running")
     job = f"{mine}{engineer.sends(mine, asked)['id']}/"
+    if before:
+        wait_for("the job in the queue", lambda: engineer.shown(job)["state"] == "queued", 60)
+    for other in before:
+        engineer.sends(f"{mine}{other['id']}/cancel/", {"why": "make room"})
     wait_for("the job running", lambda: engineer.shown(job)["state"] == "running", 120)
     assert engineer.shown(job)["node_names"][0].startswith("hyperpod-i-")
     wait_for("its log", lambda: "begun told" in engineer.shown(f"{job}log/")["text"], 60)
