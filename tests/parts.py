@@ -62,18 +62,26 @@ PARTS = (
 # The whole is done sooner when the longest files begin first: those that mostly wait, for clocks of the product and the
 # sandbox cloud, beside those that only compute. A third process computes while two wait.
 LONGEST_FIRST = (
-    "faults/test_pcluster_kills.py",
     "flows/test_operate.py",
+    "faults/test_pcluster_kills.py",
     "test_access.py",
     "flows/test_launch.py",
-    "contracts/test_providers.py",
-    "faults/test_kills.py",
-    "test_canary.py",
+    "flows/test_real_slurm.py",
     "test_pages_checks.py",
+    "faults/test_kills.py",
+    "contracts/test_providers.py",
     "test_bad_input.py",
+    "flows/test_story.py",
+    "test_canary.py",
+    "contracts/test_launchers.py",
+    "flows/test_preflight.py",
     "test_queries.py",
-    "setup/",
+    "setup/test_up.py",
     "flows/",
+    "clusters/head_node_agent/",
+    "clusters/engine/",
+    "contracts/",
+    "setup/",
     "clusters/",
 )
 
