@@ -191,9 +191,3 @@ class RenewForm(forms.Form):
     version = forms.IntegerField(
         label=gettext_lazy("Version"), widget=forms.HiddenInput, min_value=1, max_value=2_147_483_647
     )
-
-
-class WhatIfForm(forms.Form):
-    """The forecast of a job with another number of nodes."""
-
-    nodes = forms.IntegerField(label=gettext_lazy("Nodes"), min_value=1, max_value=100_000)

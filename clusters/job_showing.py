@@ -33,6 +33,7 @@ UNKNOWN: Mapping[str, Any] = {
 LIMITS: Mapping[str, Any] = {
     "time_limit": gettext_lazy("Time limit of the job"),
     "reservation": gettext_lazy("End of the reservation"),
+    "stage_gate": gettext_lazy("Stage gate"),
     "cycle": gettext_lazy("End of the cycle"),
 }
 SOURCES: Mapping[str, Any] = {
@@ -96,37 +97,42 @@ def _late(points: Sequence[JobPoint]) -> dict[str, list[tuple[float, float]]]:
 
 
 def outlook(
-    job: Job, told: Watched, limits: Sequence[tuple[str, datetime]], now: datetime, nodes: int | None
+    job: Job, told: Watched, limits: Sequence[tuple[str, datetime]], now: datetime, asked: forecast.WhatIf | None
 ) -> dict[str, Any]:
-    """The forecast with its limits; `nodes`: the same with another number of nodes, in proportion."""
+    """The forecast of its steps with its limits, and the same as it is asked."""
     measured = forecast_of(job, told, now)
-    what_if = forecast_of(job, told, now, nodes) if nodes else None
+    what_if = forecast_of(job, told, now, asked) if asked else None
     return {
         "forecast": measured,
         "unknown": UNKNOWN.get(measured.unknown, ""),
         "limits": [_limit(which, at, measured.ends_at) for which, at in limits],
         "what_if": what_if,
-        "what_if_nodes": nodes,
         "what_if_limits": [_limit(which, at, what_if.ends_at) for which, at in limits] if what_if else [],
         "share": _share(told),
     }
 
 
-def forecast_of(job: Job, told: Watched, now: datetime, nodes: int | None = None) -> forecast.Forecast:
+def forecast_of(job: Job, told: Watched, now: datetime, asked: forecast.WhatIf | None = None) -> forecast.Forecast:
     """Raises nothing: what cannot be said is said so in it."""
     total = told.progress.total_steps if told.progress else None
-    factor = nodes / job.nodes if nodes and job.nodes else 1.0
-    return forecast.forecast(measures(told.points), total, now, factor, live=job.state == "running")
+    asked = asked or forecast.WhatIf()
+    live = job.state == "running"
+    return forecast.forecast(measures(told.points), total, now, asked.factor, asked.lost_days, live=live)
 
 
 def _limit(which: str, at: datetime, ends_at: datetime | None) -> dict[str, Any]:
-    late = ends_at is not None and ends_at > at
+    return {"which": LIMITS[which], **against(at, ends_at)}
+
+
+def against(at: datetime, ends_at: datetime | None) -> dict[str, Any]:
+    """A limit, whether the end comes after it, and by how much in words; no words where no end is known."""
     if ends_at is None:
-        return {"which": LIMITS[which], "at": at, "late": False, "margin": ""}
+        return {"at": at, "late": False, "margin": ""}
+    late = ends_at > at
     hours = round(abs((ends_at - at).total_seconds()) / 3600)
     length = _("%(n)s h") % {"n": hours} if hours < 72 else _("%(n)s days") % {"n": round(hours / 24)}
     words = _("%(length)s too late") if late else _("%(length)s to spare")
-    return {"which": LIMITS[which], "at": at, "late": late, "margin": words % {"length": length}}
+    return {"at": at, "late": late, "margin": words % {"length": length}}
 
 
 def _share(told: Watched) -> float | None:

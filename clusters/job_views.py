@@ -13,8 +13,19 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import actions, endings, job_deed_views, job_deeds, job_showing, queries, showing, states, watching
-from clusters.forms import JobFilters, ReasonForm, WhatIfForm
+from clusters import (
+    actions,
+    aiming,
+    endings,
+    job_deed_views,
+    job_deeds,
+    job_showing,
+    queries,
+    showing,
+    states,
+    watching,
+)
+from clusters.forms import JobFilters, ReasonForm
 from clusters.models import Attempt, Job, JobOutput
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.wall import roles
@@ -125,8 +136,9 @@ def number_of(text: str | None, name: str) -> int | None:
 def _watched(row: Job, request: HttpRequest) -> dict[str, Any]:
     now = timezone.now()
     told = watching.watched(row, now)
-    form = WhatIfForm(request.GET if "nodes" in request.GET else None, initial={"nodes": row.nodes})
-    nodes = form.cleaned_data["nodes"] if form.is_bound and form.is_valid() else None
+    models = aiming.models_of(row)
+    pace = job_showing.forecast_of(row, told, now).pace
+    form = aiming.WhatIfForm(request.GET, models=models, measured=pace, nodes=row.nodes)
     return {
         "told": told,
         "site": settings.SITE_URL.rstrip("/"),
@@ -136,7 +148,8 @@ def _watched(row: Job, request: HttpRequest) -> dict[str, Any]:
         "timeout_minutes": round(told.in_use.seconds / 60, 1),
         "timeout_source": job_showing.SOURCES[told.in_use.source],
         "what_if_form": form,
-        **job_showing.outlook(row, told, watching.limits(row), now, nodes),
+        **aiming.laid_out(row, models, form, pace, now),
+        **job_showing.outlook(row, told, watching.limits(row), now, form.question()),
     }
 
 

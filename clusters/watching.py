@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from clusters.job_logs import forecast, risk, stalls, suspects, timeouts
@@ -184,7 +184,16 @@ def _bad_news(nodes: Iterable[Node], trouble: datetime | None) -> list[Any]:
 
 def measures(rows: Sequence[JobPoint]) -> list[forecast.Measure]:
     return [
-        forecast.Measure(row.step, row.at, row.tokens_per_second, row.samples_per_second)
+        forecast.Measure(
+            row.step,
+            row.at,
+            row.tokens_per_second,
+            row.samples_per_second,
+            row.consumed_tokens,
+            row.consumed_samples,
+            row.batch,
+            row.mfu,
+        )
         for row in sorted(rows, key=lambda row: (row.at, row.step))
     ]
 
@@ -200,11 +209,10 @@ def limits(job: Job) -> list[tuple[str, datetime]]:
     )
     if (ends := held.order_by("-ends_at").values_list("ends_at", flat=True).first()) is not None:
         found.append(("reservation", ends))
-    ends_on = cluster.participation.cycle.ends_on
-    if ends_on is not None:
-        found.append(
-            ("cycle", datetime(ends_on.year, ends_on.month, ends_on.day, 23, 59, tzinfo=job.created_at.tzinfo))
-        )
+    cycle = cluster.participation.cycle
+    for which, day in (("stage_gate", cycle.stage_gate_on), ("cycle", cycle.ends_on)):
+        if day is not None:
+            found.append((which, datetime(day.year, day.month, day.day, 23, 59, tzinfo=UTC)))
     return sorted(found, key=lambda pair: pair[1])
 
 

@@ -1,5 +1,7 @@
 """How a job goes, in the API: its steps, its output page by page, what went wrong, its forecast and what is at stake."""
 
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -10,10 +12,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import job_showing, queries, watching
+from clusters import aiming, job_showing, queries, watching
 from clusters.job_logs import forecast as pure
 from clusters.job_logs.trouble import KIND_NAMES
 from clusters.models import JobFault, JobOutput, JobPoint
+from tenants.models import TrainingModel
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint
@@ -83,6 +86,26 @@ class JobForecastShown(serializers.Serializer):
     samples_per_day = serializers.FloatField(source="pace.samples_per_day", default=None, allow_null=True)
 
 
+class JobAimShown(serializers.Serializer):
+    """How the model's own amount stands against the stage gate. Amounts in `unit`; null is not known, never 0."""
+
+    model = serializers.CharField(help_text="The model's code.")
+    unit = serializers.ChoiceField(choices=["billion_tokens", "million_samples", "thousand_hours"])
+    target = serializers.FloatField(allow_null=True)
+    done = serializers.FloatField(allow_null=True)
+    recorded_at = serializers.DateTimeField(help_text="When that was last recorded.")
+    per_day = serializers.FloatField(allow_null=True)
+    ends_at = serializers.DateTimeField(allow_null=True)
+    stage_gate_at = serializers.DateTimeField(allow_null=True)
+    spare_days = serializers.FloatField(allow_null=True, help_text="Negative: so much after the stage gate.")
+    by_gate = serializers.FloatField(allow_null=True, help_text="What will be done when the gate comes.")
+    needed_per_day = serializers.FloatField(allow_null=True, help_text="To have it all by the gate.")
+    unknown = serializers.ChoiceField(
+        choices=["", "no_target", "no_done", "not_measured", "unit", "no_progress", "stale"],
+        help_text="Why no end can be said.",
+    )
+
+
 class JobSuspectShown(serializers.Serializer):
     name = serializers.CharField()
     heard_at = serializers.DateTimeField(allow_null=True)
@@ -113,13 +136,20 @@ class JobProgressShown(serializers.Serializer):
     )
     at_risk = JobRiskShown(allow_null=True)
     forecast = JobForecastShown()
+    aim = JobAimShown(allow_null=True, help_text="Null where it is not clear which model it trains: send `model`.")
     nodes = JobSuspectShown(many=True)
 
 
 POINTS = Listing("job-points", JobPointShown, {"source": OneOf("source", ["log", "reporter"])}, newest="at")
 OUTPUT = Listing("job-output", JobOutputShown, newest="created_at")
 FAULTS = Listing("job-faults", JobFaultShown, {"kind": OneOf("fault_kind", KIND_NAMES)}, newest="at")
-NODES = OpenApiParameter("nodes", int, description="The forecast as if it had so many nodes.")
+WHAT_IF = [
+    OpenApiParameter("nodes", int, description="The forecast as if it had so many nodes."),
+    OpenApiParameter("mfu", float, description="As if its MFU were so many percent; it has to be measured."),
+    OpenApiParameter("speed", float, description="As if its throughput were so many percent of what it is."),
+    OpenApiParameter("lost_days", float, description="As if so many days were lost."),
+    OpenApiParameter("model", str, description="The code of the model that it trains, where there are several."),
+]
 
 
 @allow(roles.READ)
@@ -156,23 +186,40 @@ def faults(request: Request, pk: UUID) -> Response:
 
 
 @allow(roles.READ)
-@extend_schema(responses=JobProgressShown, parameters=[NODES])
+@extend_schema(responses=JobProgressShown, parameters=WHAT_IF)
 @endpoint("GET")
 def goes(request: Request, pk: UUID) -> Response:
-    """How a job goes, when it will be done, and what the loss of a node would cost now."""
+    """How a job goes, when it and its model will be done, and what the loss of a node would cost now."""
     job, now = queries.job(pk), timezone.now()
     told = watching.watched(job, now)
-    nodes = _nodes(request)
-    return Response(JobProgressShown(_shown(job, told, job_showing.forecast_of(job, told, now, nodes))).data)
+    pace = job_showing.forecast_of(job, told, now).pace
+    models = aiming.models_of(job)
+    form = aiming.WhatIfForm(request.GET, models=models, measured=pace, nodes=job.nodes)
+    if empty := next((name for name in form.fields if request.GET.get(name) == ""), None):
+        raise refusal(empty, _("Send a value, or leave it out."), "", "invalid")
+    if form.is_bound and not form.is_valid():
+        field, errors = next(iter(form.errors.items()))
+        raise refusal(field, str(errors[0]), request.GET.get(field, "")[:40], "invalid")
+    question = form.question()
+    measured = job_showing.forecast_of(job, told, now, question)
+    model = aiming.chosen(models, request.GET.get("model", ""))
+    return Response(JobProgressShown(_shown(job, told, measured) | {"aim": _aim(job, model, pace, now, question)}).data)
 
 
-def _nodes(request: Request) -> int | None:
-    text = request.GET.get("nodes")
-    if text is None:
+def _aim(
+    job: Any, model: TrainingModel | None, pace: pure.Pace | None, now: datetime, question: pure.WhatIf | None
+) -> dict[str, Any] | None:
+    if model is None:
         return None
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:7]) <= 100_000 or len(text) > 6:
-        raise refusal("nodes", _("Send a whole number from 1 to 100000."), text[:40], "invalid")
-    return int(text)
+    return {
+        **asdict(aiming.reckoned(job, model, pace, now, question)),
+        "model": model.code,
+        "unit": model.amount_unit,
+        "target": model.target_amount,
+        "done": model.done_amount,
+        "recorded_at": model.updated_at,
+        "stage_gate_at": aiming.gate_of(job),
+    }
 
 
 def _shown(job: Any, told: watching.Watched, measured: pure.Forecast) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from clusters.engine import job_watching
 from clusters.launchers.log_pages import LogPage
 from clusters.models import Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank, JobReporter
 from tenants.history.models import Entry
+from tenants.models import Cycle, TrainingModel
 from tenants.wall.acting import acting_for
 from tests import examples
 from tests.clusters.job_logs.test_formats import MEGATRON
@@ -203,17 +204,50 @@ def test_the_forecast_stands_against_its_limits_and_answers_what_if(client, job)
         Job.objects.filter(pk=job.pk).update(time_limit_minutes=120)
         now = timezone.now()
         JobProgress.objects.create(tenant=job.tenant, job=job, total_steps=1000, step=100, step_at=now)
+    points(job)
+    text = page(client, job)
+    assert "4,800" in text and "86,400,000,000" in text  # 100 steps in 30 minutes; 1e6 tokens a second
+    assert " h too late" in text  # 900 steps more are four and a half hours, the limit is one hour away
+    text = page(client, job, "?nodes=40")
+    assert "What if: 40 nodes" in text and "to spare" in text.partition("what_if_answer")[2]
+    assert "What if" in page(client, job, "?nodes=0")
+
+
+def test_the_models_amount_stands_against_the_stage_gate(client, job):
+    with acting_for(job.tenant, staff=True):
+        Cycle.objects.update(stage_gate_on=timezone.now().date() + timedelta(days=10))
+        model = TrainingModel.objects.get(participation_id=Job.objects.get(pk=job.pk).cluster.participation_id)
+        TrainingModel.objects.filter(pk=model.pk).update(
+            target_amount=1000, done_amount=400, amount_unit="billion_tokens", name="Hoshi 7B"
+        )
+    text = page(client, job)
+    assert "400 of 1,000 billion tokens" in text and "what its model is counted in was not measured" in text
+    points(job)
+    text = page(client, job)
+    assert "86.4 billion tokens" in text.partition('id="aim"')[2]  # 1e6 tokens a second
+    assert " days to spare" in text.partition('id="aim"')[2]  # 600 billion are 6.9 days
+    answer = page(client, job, "?speed=50&lost_days=2").partition("what_if_answer")[2]
+    assert "50 % of the throughput, 2 days lost" in answer and "43.2 billion tokens" in answer and "too late" in answer
+    assert "Its MFU was not measured" in page(client, job, "?mfu=50")
+    goes = client.get(f"/api/v1/t/hoshi/jobs/{job.pk}/progress/?nodes=4").json()["aim"]
+    assert goes["per_day"] == pytest.approx(172.8) and goes["unknown"] == ""
+    with acting_for(job.tenant, staff=True):
+        TrainingModel.objects.create(
+            tenant=job.tenant, participation=model.participation, code="two", name="Second", family="dense",
+            total_params_b=1, active_params_b=1,
+        )  # fmt: skip
+    assert "Choose below which one" in page(client, job)
+    assert "nobody recorded" in page(client, job, "?model=two") or "has no target" in page(client, job, "?model=two")
+
+
+def points(job):
+    now = timezone.now()
+    with acting_for(job.tenant, staff=True):
         for n in range(11):
             JobPoint.objects.create(
                 tenant=job.tenant, job=job, attempt=1, step=n * 10, at=now - timedelta(minutes=(10 - n) * 3),
                 tokens_per_second=1e6,
             )  # fmt: skip
-    text = page(client, job)
-    assert "4,800" in text and "86,400,000,000" in text  # 100 steps in 30 minutes; 1e6 tokens a second
-    assert " h too late" in text  # 900 steps more are four and a half hours, the limit is one hour away
-    text = page(client, job, "?nodes=40")
-    assert "With 40 nodes:" in text and "to spare" in text.partition("what_if_answer")[2]
-    assert "What if" in page(client, job, "?nodes=0")
 
 
 def test_a_measure_that_is_old_says_so(client, job):

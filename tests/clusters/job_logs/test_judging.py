@@ -1,10 +1,11 @@
 """What a lost node costs, when a run will be done, and which node is to blame, as tables."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
-from clusters.job_logs.forecast import Measure, forecast, pace
+from clusters.job_logs.forecast import Measure, Pace, Target, WhatIf, aim, forecast, pace
 from clusters.job_logs.risk import at_risk
 from clusters.job_logs.suspects import NodeTold, Sign, sign_of, weigh
 from tests.clusters.job_logs.test_formats import AT
@@ -66,6 +67,52 @@ def test_a_stop_and_a_step_back_slow_the_forecast_down():
 def test_what_was_not_measured_is_not_forecast(points, total, unknown):
     found = forecast(points, total, AT + 30 * MINUTE)
     assert (found.unknown, found.ends_at) == (unknown, None)
+
+
+DAY = timedelta(days=1)
+TEN_A_DAY = Pace(1440, 10e9, None, AT - HOUR, AT)  # ten billion tokens a day
+
+
+@pytest.mark.parametrize(
+    ("target", "done", "unit", "pace", "gate_days", "asked", "expected"),
+    [  # expected: (why not, days to the end, days to spare, done by the gate, needed a day)
+        (300, 100, "billion_tokens", TEN_A_DAY, 40, None, ("", 20, 20, 300, 5)),
+        (300, 100, "billion_tokens", TEN_A_DAY, 10, None, ("", 20, -10, 200, 20)),
+        (300, 100, "billion_tokens", TEN_A_DAY, 10, WhatIf(nodes=2), ("", 10, 0, 300, 20)),
+        (300, 100, "billion_tokens", TEN_A_DAY, 10, WhatIf(nodes=2, speed=0.5), ("", 20, -10, 200, 20)),
+        (300, 100, "billion_tokens", TEN_A_DAY, 10, WhatIf(lost_days=5), ("", 25, -15, 150, 40)),
+        (300, 100, "billion_tokens", TEN_A_DAY, 10, WhatIf(lost_days=10), ("", 30, -20, 100, None)),
+        (300, 100, "billion_tokens", TEN_A_DAY, -3, None, ("", 20, -23, 100, None)),  # the gate has passed
+        (300, 100, "billion_tokens", TEN_A_DAY, None, None, ("", 20, None, None, None)),
+        (300, 300, "billion_tokens", None, 10, None, ("", 0, None, 300, 0)),
+        (300, 310, "billion_tokens", TEN_A_DAY, 10, None, ("", 0, None, 300, 0)),
+        (300, 0, "million_samples", TEN_A_DAY, 10, None, ("not_measured", None, None, None, 30)),
+        (300, 0, "billion_tokens", None, 10, None, ("not_measured", None, None, None, 30)),
+        (300, 0, "thousand_hours", TEN_A_DAY, 10, None, ("unit", None, None, None, 30)),
+        (300, None, "billion_tokens", TEN_A_DAY, 10, None, ("no_done", None, None, None, None)),
+        (None, 5, "billion_tokens", TEN_A_DAY, 10, None, ("no_target", None, None, None, None)),
+        (300, 0, "billion_tokens", Pace(1, 1.0, None, AT, AT), 10, None, ("no_progress", None, None, None, 30)),
+        (300, 0, "billion_tokens", Pace(1, 1e9, None, AT - 9 * HOUR, AT - 2 * HOUR), 10, None,
+         ("stale", None, None, None, 30)),
+    ],
+)  # fmt: skip
+def test_a_models_amount_against_the_stage_gate(target, done, unit, pace, gate_days, asked, expected):
+    amount = Target(unit, *(None if n is None else Decimal(n) for n in (target, done)))
+    gate = AT + gate_days * DAY if gate_days is not None else None
+    told = aim(amount, pace, AT, gate, asked, live=True)
+    days = (told.ends_at - AT) / DAY if told.ends_at else None
+    found = (told.unknown, days, told.spare_days, told.by_gate, told.needed_per_day)
+    assert found == pytest.approx(expected) if told.unknown == "" else found == expected
+
+
+def test_what_a_run_counts_itself_is_a_measure_too():
+    points = [
+        Measure(n * 10, AT + n * 10 * MINUTE, consumed_tokens=n * 1e6, batch=64, mfu=40 + n % 2) for n in range(7)
+    ]
+    found = pace(points)
+    assert found.tokens_per_day == pytest.approx(6e6 * 24)
+    assert found.samples_per_day == pytest.approx(64 * 60 * 24)  # 60 steps in the hour
+    assert found.mfu == pytest.approx(40 + 3 / 7)
 
 
 def test_the_node_with_a_hardware_xid_is_the_likeliest_and_its_victims_are_none():
