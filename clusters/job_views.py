@@ -101,6 +101,7 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "failed": row.state in ("failed", "timed_out"),
         "is_proof": row.purpose == Job.Purpose.PROOF,
         "unsettled": row.state in states.JOB_LIVE,
+        "poll_seconds": _poll_seconds(row),
         "may_replace": request.role in roles.OPERATE,
         "may_cancel": request.role in roles.LAUNCH and may["cancel"] is None,
         "deeds": job_deed_views.offered(request, row, may),
@@ -111,6 +112,12 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
     if not context["partial"]:
         context |= _log(row, *watching.tail(row))
     return render(request, "clusters/job.html" + ("#live" if live.asked(request) else ""), context)
+
+
+def _poll_seconds(row: Job) -> int:
+    """Whoever asked for something, or waits for a start, looks for the answer; a run of weeks is in no hurry."""
+    soon = row.wish or row.cancel_wished_at or row.state not in ("queued", "running")
+    return 2 if soon else 5
 
 
 def _endings(row: Job) -> list[tuple[endings.Ending, bool]]:
