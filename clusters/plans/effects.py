@@ -77,9 +77,9 @@ SENTENCES: Mapping[str, str] = {
     ),
     # HyperPod and ParallelCluster: groups
     "group_created": gettext_noop("Group %(group)s: %(count)s × %(type)s"),
-    "nodes_added": gettext_noop("Group %(group)s: %(count)s more nodes, then %(now)s. The others stay as they are."),
+    "nodes_added": gettext_noop("Group %(group)s grows by %(count)s to %(now)s. The others stay as they are."),
     "nodes_removed": gettext_noop(
-        "Group %(group)s: %(count)s nodes go, then %(now)s. The engine chooses which; what lies on their disks is lost."
+        "Group %(group)s shrinks by %(count)s to %(now)s. The engine chooses which nodes go; what lies on their disks is lost."
     ),
     "group_removed": gettext_noop(
         "Group %(group)s goes with all its nodes (%(count)s); what lies on their disks is lost."

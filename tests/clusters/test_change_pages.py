@@ -39,7 +39,7 @@ def test_a_change_is_seen_first_and_applied_as_it_was_seen(world: World, hoshi: 
     shown = client.post(address, first)
     page = shown.content.decode()
     assert shown.status_code == 200 and "Nodes of the group gpu: from 4 to 3." in page
-    assert "1 nodes go, then 3" in page and "UpdateCluster" in page and "fictional" in page
+    assert "shrinks by 1 to 3" in page and "UpdateCluster" in page and "fictional" in page
     with acting_for(world.hoshi):
         assert not Operation.objects.filter(cluster=cluster, reason="less").exists()
     stale = client.post(address, form(page, do="apply", reason="less", **{"groups-1-count": "2"}))
@@ -63,7 +63,7 @@ def test_growing_waits_for_somebody_who_looks_at_the_plan(world: World, hoshi: E
     assert client.post(address, form(page, do="apply", reason="grow")).status_code == 303
     lead = signed_in(world.person("lead_architect"))
     plan = lead.get(f"{page_of(cluster)}approve/").content.decode()
-    assert "2 more nodes, then 6" in plan
+    assert "grows by 2 to 6" in plan
     answer = lead.post(f"{page_of(cluster)}approve/", form(plan))
     assert answer.status_code == 303, answer.content.decode()
     with acting_for(world.hoshi):
