@@ -143,10 +143,12 @@ def _rows(model: TrainingModel, told: Aim, gate: datetime | None) -> dict[str, A
 
 def _of(value: Any, unit: str) -> str:
     """A number with its unit; empty where it is not known."""
-    return f"{_number(value)} {unit}" if value is not None else ""
+    if value is None:
+        return ""
+    return f"{_number(value)} × {unit}" if unit[:1].isdigit() else f"{_number(value)} {unit}"  # 402 × 10億トークン
 
 
 def _number(value: Any) -> str:
     value = float(value)
-    digits = 0 if abs(value) >= 100 or value == int(value) else (1 if abs(value) >= 1 else 3)
+    digits = 0 if abs(value) >= 1000 or value == int(value) else (1 if abs(value) >= 1 else 3)
     return number_format(round(value, digits), decimal_pos=digits, use_l10n=True, force_grouping=True)

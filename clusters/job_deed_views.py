@@ -1,4 +1,4 @@
-"""What one may ask of a job that exists: hold it, let it go, begin it again, submit it again."""
+"""What one may ask of a job that exists: hold it, let it go, begin it again, launch it again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from clusters import actions, queries
 from clusters.forms import ReasonForm
+from clusters.models import Job
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
@@ -39,10 +40,13 @@ WORDS: dict[str, dict[str, Any]] = {
         "done": gettext_lazy("It is being begun again. The scheduler confirms it in a moment."),
     },
     "resubmit": {
-        "title": gettext_lazy("Submit %(name)s again?"),
-        "text": gettext_lazy("The same script goes to the same cluster as the next version of this run."),
-        "submit": gettext_lazy("Submit the job again"),
-        "done": gettext_lazy("Submitted again. The scheduler gets it within seconds."),
+        "title": gettext_lazy("Launch %(name)s again?"),
+        "text": gettext_lazy(
+            "As it was: the same script goes to the same cluster as the next version of this run. Or change it first."
+        ),
+        "submit": gettext_lazy("Launch as it was"),
+        "button": gettext_lazy("Launch again"),
+        "done": gettext_lazy("Launched again. The scheduler gets it within seconds."),
     },
 }
 
@@ -94,8 +98,16 @@ def _decided(request: HttpRequest, pk: UUID, deed: str, action: Callable[..., An
         "title": words["title"] % {"name": row.name},
         "text": words["text"],
         "submit": words["submit"],
+        "other": changed_first(row) if deed == "resubmit" else None,
     }
     return render(request, "clusters/decide.html", context, status=status)
+
+
+def changed_first(row: Job) -> dict[str, Any]:
+    """The form of a launch, filled in as this job was launched."""
+    name, args = ("launch_template", [row.template]) if row.template else ("launch_job", [])
+    address = reverse(name, args=[row.tenant.slug, row.cluster_id, *args])
+    return {"url": f"{address}?again={row.pk}", "label": gettext_lazy("Change it first")}
 
 
 def offered(request: HttpRequest, row: Any, may: dict[str, Any]) -> list[dict[str, Any]]:
@@ -108,6 +120,8 @@ def offered(request: HttpRequest, row: Any, may: dict[str, Any]) -> list[dict[st
             "title": words["title"] % {"name": row.name},
             "text": words["text"],
             "submit": words["submit"],
+            "button": words.get("button", words["submit"]),
+            "other": changed_first(row) if deed == "resubmit" else None,
         }
         for deed, words in WORDS.items()
         if request.role in roles.LAUNCH and may[deed] is None

@@ -73,5 +73,5 @@ def _sentence(deed: Deed) -> str:
     if deed == "requeue":
         return _("Only what runs can be begun again; this job is %(state)s.")
     if deed == "resubmit":
-        return _("This job is %(state)s. Cancel it first, or wait for its end; then submit it again.")
+        return _("This job is %(state)s. Cancel it first, or wait for its end; then launch it again.")
     return _("Only what waits can be held or let go; this job is %(state)s. Cancel it, or begin it again.")

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from clusters import job_lint, queries
+from clusters import job_lint, job_showing, queries, watching
 from clusters.configuring import side_by_side
 from clusters.models import Cluster, Job, JobScript, JobScriptVersion
 from tenants.queries import actor_names, tenants
@@ -115,6 +115,7 @@ def _facts(old: Job | None, new: Job | None) -> list[dict[str, Any]]:
         (_("Ran for"), _ran(old), _ran(new)),
         (_("Started again"), old.restarts, new.restarts),
         (_("Last checkpoint"), _step(old), _step(new)),
+        *_measured(old, new),
     ]
     parameters = sorted({*old.template_parameters, *new.template_parameters})
     named += [
@@ -124,6 +125,23 @@ def _facts(old: Job | None, new: Job | None) -> list[dict[str, Any]]:
     return [
         {"name": name, "old": before or "–", "new": after or "–", "differs": str(before) != str(after)}
         for name, before, after in named
+    ]
+
+
+def _measured(old: Job, new: Job) -> list[tuple[str, str, str]]:
+    """What each was last measured to do; a dash is not measured."""
+    before, after = (job_showing.last_of(watching.points(job)) for job in (old, new))
+    names = {
+        "loss": _("Last loss"),
+        "tokens_per_second": _("Tokens a second"),
+        "samples_per_second": _("Samples a second"),
+        "mfu": _("MFU, percent"),
+    }
+    always = ("loss", "tokens_per_second")
+    return [
+        (label, before.get(name, ""), after.get(name, ""))
+        for name, label in names.items()
+        if name in always or before.get(name) or after.get(name)
     ]
 
 

@@ -7,9 +7,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from clusters import node_lists
 from clusters.job_logs import forecast, thinning
-from clusters.models import Job, JobPoint
+from clusters.models import Attempt, Job, JobPoint
 from clusters.showing import tone_of
+from clusters.states import JOB_ENDS
 from clusters.watching import STALE_AFTER, Watched, measures
 from tenants.web.charts import Chart, over_numbers
 
@@ -144,11 +146,12 @@ def _share(told: Watched) -> float | None:
 
 
 def measures_now(job: Job, told: Watched, now: datetime) -> list[dict[str, Any]]:
-    """What was last measured, each with its value, unit and whether it is old: an old measure is not a present one."""
+    """What was last measured, each with its value and whether it is old: an old measure is not a present one, nor is one of a
+    run that stands."""
     newest = told.newest
     if newest is None:
         return []
-    stale = job.state == "running" and now - newest.at > STALE_AFTER
+    stale = job.state not in JOB_ENDS and (job.state != "running" or now - newest.at > STALE_AFTER)
     rows: list[tuple[Any, str]] = []
     if newest.loss_word:
         rows.append((_("Loss"), {"nan": _("NaN"), "inf": "∞"}[newest.loss_word]))
@@ -173,6 +176,37 @@ def _written(name: str, value: float, digits: int | None) -> str:
     return f"{value:,.0f}" if digits is None else f"{value:,.{digits}f}"
 
 
+MEASURED: Mapping[str, Any] = {
+    "now": gettext_lazy("measured"),
+    "old": gettext_lazy("old: measured"),
+    "stopped": gettext_lazy("before it stopped: measured"),
+    "ended": gettext_lazy("last measured"),
+}
+
+
+def measured_when(job: Job, measures: Sequence[Mapping[str, Any]]) -> Any:
+    """How present what is shown is, in words."""
+    if job.state in JOB_ENDS:
+        return MEASURED["ended"]
+    if job.state != "running":
+        return MEASURED["stopped"]
+    return MEASURED["old" if measures and measures[0]["stale"] else "now"]
+
+
+def last_of(points: Sequence[JobPoint]) -> dict[str, str]:
+    """The last that was told of each measure, whichever step told it; empty where it never was."""
+    names = (("loss", 4), ("tokens_per_second", None), ("samples_per_second", 2), ("mfu", 1))
+    found = {}
+    for name, digits in names:
+        told = [point for point in points if getattr(point, name) is not None]
+        newest = max(told, key=lambda point: (point.at, point.step), default=None)
+        found[name] = _written(name, getattr(newest, name), digits) if newest else ""
+    newest = max(points, key=lambda point: (point.at, point.step), default=None)
+    if newest is not None and newest.loss_word:
+        found["loss"] = {"nan": _("NaN"), "inf": "∞"}[newest.loss_word]
+    return found
+
+
 def sure(confidence: float) -> tuple[str, Any]:
     """(tone, words) of how sure a suspicion is."""
     if confidence >= 0.85:
@@ -184,10 +218,14 @@ def sure(confidence: float) -> tuple[str, Any]:
     return "neutral", ""
 
 
+FEW_NODES = 8  # so many are never folded
+MOST_TROUBLED = 12
+
+
 def node_rows(told: Watched) -> list[dict[str, Any]]:
     """The nodes of a job as rows, suspects first."""
     rows = []
-    for node in told.nodes:
+    for node in sorted(told.nodes, key=lambda node: (-node.confidence, node_lists.by_number(node.name))):
         tone, words = sure(node.confidence)
         rows.append(
             {
@@ -202,3 +240,26 @@ def node_rows(told: Watched) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def nodes_shown(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of many nodes those that somebody has to look at; the others folded, their names written short."""
+    if len(rows) <= FEW_NODES:
+        return {"node_rows": rows, "more_nodes": [], "more_names": []}
+    troubled = [row for row in rows if row["sure"] or (row["seat"] and row["seat"].state != "running")][:MOST_TROUBLED]
+    shown = troubled or list(rows[:3])
+    more = [row for row in rows if row not in shown]
+    return {
+        "node_rows": shown,
+        "more_nodes": more,
+        "more_names": node_lists.shortened(node_lists.folded(row["name"] for row in more)),
+    }
+
+
+def attempts_shown(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+    """Each run with its nodes written short, and in full where that differs."""
+    found = []
+    for one in attempts:
+        short = node_lists.shortened(node_lists.folded(sorted(one.node_names, key=node_lists.by_number)))
+        found.append({"row": one, "nodes": short, "all": one.node_names if short != one.node_names else []})
+    return found

@@ -94,7 +94,7 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "row": row,
         "partial": live.asked(request),
         "launched_by": actor_names({row.launched_by}).get(row.launched_by, ""),
-        "attempts": list(Attempt.objects.filter(job=row).order_by("-number")),
+        "attempts": job_showing.attempts_shown(Attempt.objects.filter(job=row).order_by("-number")),
         "entries": lines(entries),
         "endings": _endings(row),
         "ended": row.state in states.JOB_ENDS,
@@ -104,6 +104,7 @@ def job(request: HttpRequest, pk: UUID) -> HttpResponse:
         "poll_seconds": _poll_seconds(row),
         "may_replace": request.role in roles.OPERATE,
         "may_cancel": request.role in roles.LAUNCH and may["cancel"] is None,
+        "again": job_deed_views.changed_first(row),
         "deeds": job_deed_views.offered(request, row, may),
         "cancel_form": ReasonForm(prefix="cancel", optional=True),
         "poll": live.address(request, newest),
@@ -146,12 +147,16 @@ def _watched(row: Job, request: HttpRequest) -> dict[str, Any]:
     models = aiming.models_of(row)
     pace = job_showing.forecast_of(row, told, now).pace
     form = aiming.WhatIfForm(request.GET, models=models, measured=pace, nodes=row.nodes)
+    measures = job_showing.measures_now(row, told, now)
+    nodes = job_showing.node_rows(told)
     return {
         "told": told,
         "site": settings.SITE_URL.rstrip("/"),
-        "measures": job_showing.measures_now(row, told, now),
+        "measures": measures,
+        "measured_when": job_showing.measured_when(row, measures),
         "charts": job_showing.charts(told.points),
-        "node_rows": job_showing.node_rows(told),
+        "nodes_seen": len(nodes),
+        **job_showing.nodes_shown(nodes),
         "timeout_minutes": round(told.in_use.seconds / 60, 1),
         "timeout_source": job_showing.SOURCES[told.in_use.source],
         "what_if_form": form,

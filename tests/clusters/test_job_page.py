@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from clusters.engine import job_watching
 from clusters.launchers.log_pages import LogPage
-from clusters.models import Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank, JobReporter
+from clusters.models import Attempt, Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank, JobReporter
 from tenants.history.models import Entry
 from tenants.models import Cycle, TrainingModel
 from tenants.wall.acting import acting_for
@@ -253,6 +253,30 @@ def points(job):
 def test_a_measure_that_is_old_says_so(client, job):
     told(job, step(1), ago=400)
     assert "old: measured" in page(client, job)
+
+
+def test_what_a_person_disliked_on_it_is_gone(client, job):
+    names = [f"ip-10-0-0-{n}" for n in range(1, 161)]
+    now = timezone.now()
+    with acting_for(job.tenant, staff=True):
+        Job.objects.filter(pk=job.pk).update(
+            nodes=160, accelerators=1280, node_names=names, checkpoint_step=1, checkpoint_at=now
+        )
+        Attempt.objects.create(tenant=job.tenant, job=job, number=1, external_id="1", node_names=names, started_at=now)
+    text = page(client, job)
+    assert "ip-10-0-0-[4-160]" in text and "show all 160" in text and "next to nothing" in text
+    assert "Launch another like it" in text and "Launch as it was" not in text
+    told(job, step(7))
+    with acting_for(job.tenant, staff=True):
+        Job.objects.filter(pk=job.pk).update(state="recovering")
+    text = page(client, job)
+    assert "before it stopped: measured" in text and "If a node fell now" not in text
+    with acting_for(job.tenant, staff=True):
+        Job.objects.filter(pk=job.pk).update(state="failed", ended_at=now)
+    text = page(client, job)
+    assert text.count("Launch again") == 1 and "Change it first" in text and "Launch another" not in text
+    text = client.get(f"/jobs/compare/?old={job.pk}&new={job.pk}").content.decode()
+    assert "Last loss" in text and "2.5000" in text and "Tokens a second" in text
 
 
 # Its reporter

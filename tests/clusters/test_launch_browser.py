@@ -86,7 +86,7 @@ def test_a_job_is_launched_from_a_template_and_again_with_a_change(town: Town, w
     shoot(page, "job")
     expect(page.locator("h1")).to_contain_text("torchrun")
 
-    page.get_by_role("link", name="Change and launch again").click()
+    page.get_by_role("link", name="Launch another like it").click()
     page.wait_for_load_state("networkidle")  # what is typed before htmx is there is seen at the next stroke only
     page.get_by_label("Further arguments").fill("--steps 6")
     expect(page.locator("#made ins")).to_contain_text("--steps 6")

@@ -75,14 +75,14 @@ def test_the_log_follows_and_keeps_its_place(world: World, live_server: Any, bro
         job = examples.job(
             made["clusters"],
             "pretrain-70b-long-name-of-a-run",
-            nodes=4,
+            nodes=12,
             accelerators=32,
             restarts=1,
             time_limit_minutes=60 * 24 * 30,
             started_at=timezone.now() - timedelta(minutes=41),
             log_tail="",
             log_read_at=None,
-            node_names=[f"ip-10-0-0-{n}" for n in range(1, 5)],
+            node_names=[f"ip-10-0-0-{n}" for n in range(1, 13)],
         )
     a_run(job)
     visitor = Visitor(browser, live_server.url, world.person("ml_engineer"))
@@ -90,9 +90,13 @@ def test_the_log_follows_and_keeps_its_place(world: World, live_server: Any, bro
     log = page.locator("#log-lines")
     at_end = "log => log.scrollHeight - log.scrollTop - log.clientHeight < 40"
     assert log.evaluate(at_end)
-    write(job, "a new line at the end")
+    page.locator("#more-nodes summary").click()
+    was = page.locator("#now .since time").get_attribute("datetime")
+    write(job, "a new line at the end", step(421))
     page.wait_for_selector("text=a new line at the end", timeout=15_000)
     assert log.evaluate(at_end)
+    expect(page.locator("#now .since time")).not_to_have_attribute("datetime", was or "", timeout=15_000)
+    expect(page.locator("#more-nodes table")).to_be_visible()  # what was opened stays open
     log.evaluate("log => { log.scrollTop = 100 }")
     write(job, "another one below")
     expect(log).to_contain_text("another one below", timeout=15_000)

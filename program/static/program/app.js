@@ -222,6 +222,14 @@
     showTheme();
     for (const log of all("[data-follow]", within)) log.scrollTop = log.scrollHeight;
   }
+  // what somebody opened stays open when the page brings itself up to date
+  const opened = new Set();
+  document.addEventListener("toggle", ({ target }) => {
+    if (target.matches?.("details[data-keep]")) opened[target.open ? "add" : "delete"](target.id);
+  }, true);
+  document.addEventListener("htmx:load", () => {
+    for (const one of all("details[data-keep]")) if (opened.has(one.id)) one.open = true;
+  });
   document.addEventListener("htmx:load", (event) => prepare(event.detail.elt));
   document.addEventListener("DOMContentLoaded", () => {
     prepare();
