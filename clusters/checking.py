@@ -9,7 +9,16 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import account_told, engine_check, facts, linting, node_setups, preflight_network, states
+from clusters import (
+    account_told,
+    capacity_queries,
+    engine_check,
+    facts,
+    linting,
+    node_setups,
+    preflight_network,
+    states,
+)
 from clusters.account_told import Fact, Told
 from clusters.architectures.configuration import Configuration, read_configuration
 from clusters.findings import Finding, Refusals, in_order
@@ -72,7 +81,15 @@ def check(*, account: CloudAccount, name: str, body: Any, other_than: Cluster | 
         told=told,
         made=made,
     )
-    return Checked(wish, in_order([*findings, linting.finding(wish)]))
+    who = other_than.participation_id if other_than is not None else _participations(account).first()
+    granted = capacity_queries.findings(who, wish, other_than) if who else ()
+    return Checked(wish, in_order([*findings, *granted, linting.finding(wish)]))
+
+
+def _participations(account: CloudAccount) -> QuerySet[Participation, Any]:
+    """Ids of those that go on, the newest first."""
+    going_on = Participation.objects.exclude(state__in=["closed", "withdrawn"]).filter(tenant=account.tenant_id)
+    return going_on.order_by("-created_at").values_list("pk", flat=True)
 
 
 def told_by(account: CloudAccount, region: str) -> Told:
@@ -128,8 +145,7 @@ def _account(
     row: CloudAccount, region: str, quotas: Quotas, usage: Counter[str], other_than: Cluster | None
 ) -> Account:
     """What is known of the account, and where its participation may keep data."""
-    newest = Participation.objects.exclude(state__in=["closed", "withdrawn"]).filter(tenant=row.tenant_id)
-    allowed = newest.order_by("-created_at").values_list("allowed_regions", flat=True).first()
+    allowed = _participations(row).values_list("allowed_regions", flat=True).first()
     return Account(
         number=row.account_id,
         access=row.access,

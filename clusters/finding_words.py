@@ -21,6 +21,7 @@ WHO: Mapping[str, str] = {
     "owner": gettext_noop("whoever owns the account"),
     "provider": gettext_noop("AWS alone, when it is made"),
     "cohort": gettext_noop("nobody: Cohort does it by itself"),
+    "programme": gettext_noop("the programme's office, through a request for capacity"),
 }
 
 UNITS: Mapping[str, str] = {
@@ -236,6 +237,28 @@ SENTENCES: Mapping[str, str] = {
     "type_not_in_region": gettext_noop("%(asked)s is not offered in %(region)s."),
     "type_not_in_zone": gettext_noop("%(asked)s is not offered in %(zone)s."),
     "type_offer_unknown": gettext_noop("It is not known whether %(asked)s is offered in %(zone)s."),
+    "grant": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; the programme grants %(allowed)s in %(region)s and %(used)s are held."
+    ),
+    "grant_unlimited": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; the programme sets no limit in %(region)s."
+    ),
+    "grant_not_set": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; the programme has not set how many in %(region)s."
+    ),
+    "grant_none": gettext_noop("You asked for %(asked)s %(type)s %(unit)s; the programme allows none in %(region)s."),
+    "grant_exceeded": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; %(free)s are free in %(region)s: "
+        "the programme grants %(allowed)s and %(used)s are held. Nothing is about to become free."
+    ),
+    "grant_exceeded_giving_back": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; %(free)s are free in %(region)s: the programme grants %(allowed)s "
+        "and %(used)s are held, of which %(giving_back)s become free when the cluster that holds them is deleted."
+    ),
+    "grant_exceeded_later": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; %(free)s are free in %(region)s: the programme grants %(allowed)s "
+        "and %(used)s are held. From %(next_on)s on it grants %(next_more)s more."
+    ),
     "type_quota": gettext_noop(
         "You asked for %(asked)s %(type)s %(unit)s; the quota allows %(allowed)s in %(region)s and %(used)s are in use."
     ),
@@ -426,6 +449,11 @@ ADVICE: Mapping[str, str] = {
     "type_not_in_region": gettext_noop("Choose another instance type, or one of the Regions %(suggestion)s."),
     "type_not_in_zone": gettext_noop("Choose a zone that offers it: %(suggestion)s."),
     "type_offer_unknown": gettext_noop("AWS decides when the cluster is created."),
+    "grant_not_set": gettext_noop("Let %(who)s say how many."),
+    "grant_none": gettext_noop("Choose another type or Region, or have it raised by %(who)s."),
+    "grant_exceeded": gettext_noop("Ask for fewer, give something back, or have it raised by %(who)s."),
+    "grant_exceeded_giving_back": gettext_noop("Wait for that, ask for fewer, or have it raised by %(who)s."),
+    "grant_exceeded_later": gettext_noop("Wait until then, ask for fewer, or have it raised by %(who)s."),
     "type_quota_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),
     "type_quota_unknown": gettext_noop("Let %(who)s record the quota “%(quota)s”."),
     "cluster_quota_exceeded": gettext_noop("Ask for fewer, or let %(who)s have the quota “%(quota)s” raised."),

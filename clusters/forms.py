@@ -99,9 +99,29 @@ class BucketForm(BlockForm):
 class QuotaForm(BlockForm):
     """What the programme granted, and the provider's own limit beside it."""
 
+    approved_instances = forms.IntegerField(
+        label=gettext_lazy("Approved instances"),
+        min_value=0,
+        max_value=QuotaGrant.MOST,
+        help_text=gettext_lazy("From today on, however they are bought. 0 allows none."),
+    )
+    why = forms.CharField(label=gettext_lazy("Why"), max_length=300, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial.setdefault("approved_instances", self.instance.approved_instances)
+
     class Meta:
         model = QuotaGrant
-        fields = ["approved_instances", "provider_service", "provider_limit", "provider_unit", "provider_value"]
+        fields = [
+            "approved_instances",
+            "unlimited",
+            "why",
+            "provider_service",
+            "provider_limit",
+            "provider_unit",
+            "provider_value",
+        ]
 
 
 class MoreQuotaForm(forms.Form):

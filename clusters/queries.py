@@ -5,12 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Case, CharField, Count, F, IntegerField, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models import Case, CharField, Count, F, IntegerField, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 from django.http import Http404
 from django.utils import timezone
 
-from clusters import architectures
+from clusters import architectures, capacity_queries
 from clusters.models import (
     AgentOrder,
     CloudAccount,
@@ -34,7 +34,7 @@ from clusters.models import (
     SearchedNode,
     ServiceQuota,
 )
-from clusters.states import JOB_LIVE, USES_QUOTA
+from clusters.states import JOB_LIVE
 from tenants.models import Attachment
 
 NEWEST_LOGS = 50
@@ -225,15 +225,11 @@ def reservations() -> QuerySet[Reservation]:
 
 def granted_and_used() -> list[dict[str, Any]]:
     """Per grant: approved instances beside what clusters of that type and Region take."""
-    used = {
-        (row["tenant_id"], row["region"], row["main_type"]): row["taken"]
-        for row in Cluster.objects.filter(state__in=USES_QUOTA)
-        .values("tenant_id", "region", "main_type")
-        .annotate(taken=Sum("accelerated_wanted"))
-    }
+    grants = list(QuotaGrant.objects.select_related("tenant").order_by("tenant__slug", "region", "instance_type"))
+    used = capacity_queries.used_of({grant.participation_id for grant in grants})
     return [
-        {"grant": grant, "used": used.get((grant.tenant_id, grant.region, grant.instance_type), 0)}
-        for grant in QuotaGrant.objects.select_related("tenant").order_by("tenant__slug", "region", "instance_type")
+        {"grant": grant, "used": used.get((grant.participation_id, grant.region, grant.instance_type), 0)}
+        for grant in grants
     ]
 
 

@@ -84,6 +84,7 @@ def edit_record(
     refuse_what_breaks_a_rule(current)
     current.version = version + 1
     current.save()
+    current.kept(by=by)
     timeline.record(
         entries.RECORD_CHANGED,
         about=current,
@@ -120,6 +121,7 @@ def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "po
     """Add a line to the record."""
     refuse_what_breaks_a_rule(block)
     block.save(force_insert=True)
+    block.kept(by=by)
     timeline.record(entries.RECORD_ADDED, about=block, by=by, on_behalf_of=on_behalf_of, source=source, what=str(block))
     return block
 

@@ -77,7 +77,7 @@ def _tenants(town: Town, numbers: range, people: list[t.Person]) -> None:
             Case.objects.create(tenant=tenant, **_case(n, person))
             c.QuotaGrant.objects.create(
                 tenant=tenant, participation=mine, instance_type="p5.48xlarge", region="us-east-1", approved_instances=1
-            )
+            ).kept(by="engine")
     with acting_for(town.hoshi.tenant, staff=True):
         t.Participation.objects.bulk_create(
             t.Participation(tenant=town.hoshi.tenant, cycle=cycle, code=f"H{n}", project="p", state="closed")

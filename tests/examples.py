@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from clusters import job_scripts, node_setups
 from clusters import models as c
+from clusters.actions import holding
 from clusters.configuring import keep
 from program.models import (
     ActionItem,
@@ -144,6 +145,7 @@ def _record(made: Examples, participation: Participation) -> None:
         **owned, instance_type="p5.48xlarge", region="ap-northeast-1", approved_instances=20, provider_value=20,
         provider_service="sagemaker", provider_limit="ml.p5.48xlarge for cluster usage", provider_unit="instances",
     )  # fmt: skip
+    made.by_noun["quotas"].kept(by="engine")
     c.Reservation.objects.create(
         **owned,
         kind="training_plan",
@@ -180,6 +182,7 @@ def _cloud(made: Examples, participation: Participation, number: int) -> None:
     mine = {"tenant": tenant, "cluster": made["clusters"]}
     now = timezone.now()
     made.by_noun["revisions"] = c.Revision.objects.create(**mine, number=1, body=BODY, author="engine", reason="first")
+    holding.settle(made["clusters"], by="engine", why="first")
     c.ExternalObject.objects.create(
         **mine,
         role="cluster",

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import checking, facts, foresight, possible, states
-from clusters.actions import locks, software
+from clusters.actions import holding, locks, software
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, ExternalObject, FileSystem, Operation, Revision
@@ -74,12 +74,14 @@ def change_cluster(
     if planned.empty and not planned.changes and wish == foresight.current(cluster):
         raise Refused("nothing_changes", _("Nothing is different from what the cluster is."), status=422)
     _refuse_unless_doable(planned, seen=plan, stop_jobs=stop_jobs)
+    holding.refuse_unless_granted(cluster.participation_id, wish, cluster)
     operation = _taken(
         cluster, Operation.Kind.CHANGE, planned, by=by, reason=reason, stop_jobs=stop_jobs, body=wish.document()
     )
     locks.asked(operation, cluster, by=by, on_behalf_of=on_behalf_of)
     if not operation.second_person:
         start_change(operation, cluster, wish, by=by)
+    holding.settle(cluster, by=by, operation=operation, why=reason)
     return operation
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import checking, foresight, states
-from clusters.actions import agents, changes, locks, software
+from clusters.actions import agents, changes, holding, locks, software
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, Job, Operation, Revision
@@ -39,6 +39,7 @@ def request_cluster(
     wish = checking.refuse_unless_it_fits(checked)
     if not name:
         raise Refused("name_missing", _("Give the cluster a name."), status=422)
+    holding.refuse_unless_granted(participation.pk, wish)
     cluster = _new_cluster(participation, account, name, wish, by)
     Revision.objects.create(
         tenant_id=cluster.tenant_id, cluster=cluster, number=1, body=wish.document(), author=by, reason=reason[:300]
@@ -56,6 +57,7 @@ def request_cluster(
         revision=1,
     )
     operation = changes.hold_for_creation(cluster, by=by, reason=reason)
+    holding.settle(cluster, by=by, operation=operation, why=reason)
     if not operation.second_person:
         _approved(cluster, operation, by="engine")
     return cluster

@@ -8,6 +8,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from clusters import states
+from clusters.actions import holding
 from clusters.models import Cluster, ExternalObject, NodeOrder, Operation
 from tenants.history import timeline
 from tenants.history.moves import move
@@ -69,6 +70,7 @@ def end(operation: Operation, cluster: Cluster, to: str, *, by: str, why: str = 
     NodeOrder.objects.filter(operation=operation, result__in=("wished", "accepted", "away")).update(
         result=NodeOrder.Result.UNCLEAR, message=why
     )
+    holding.settle(cluster, by=by, operation=operation, why=why)
 
 
 def evidence(cluster: Cluster) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Sum
 from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
@@ -11,9 +10,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import queries, states
+from clusters import capacity_queries, queries, states
 from clusters.actions import quotas as actions
-from clusters.models import Cluster, QuotaGrant
+from clusters.models import QuotaGrant
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint, versioned
@@ -31,9 +30,12 @@ class QuotaShown(Shown):
     participation = serializers.UUIDField(source="participation_id")
     instance_type = serializers.CharField()
     region = serializers.CharField()
-    approved_instances = serializers.IntegerField()
+    approved_instances = serializers.IntegerField(
+        help_text="Granted today: the sum of the ledger's rows. 0 allows none; without a quota nothing is set."
+    )
+    unlimited = serializers.BooleanField(help_text="The programme sets no limit, whatever `approved_instances` says.")
     used = serializers.IntegerField(
-        help_text="Accelerated instances of this type and Region in clusters that are not deleted."
+        help_text="Instances of this type and Region that clusters hold: those that are there, asked for, or still going."
     )
     provider_service = serializers.CharField()
     provider_limit = serializers.CharField()
@@ -52,12 +54,7 @@ QUOTAS = Listing(
 
 def with_used(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Grants with what their participation's clusters take of them: one query for all."""
-    taken = (
-        Cluster.objects.filter(state__in=states.USES_QUOTA, participation__in={row["participation_id"] for row in rows})
-        .values_list("participation_id", "region", "main_type")
-        .annotate(taken=Sum("accelerated_wanted"))
-    )
-    used = {(participation, region, kind): count for participation, region, kind, count in taken}
+    used = capacity_queries.used_of({row["participation_id"] for row in rows})
     return [row | {"used": used.get((row["participation_id"], row["region"], row["instance_type"]), 0)} for row in rows]
 
 

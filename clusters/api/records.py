@@ -33,7 +33,7 @@ FRAMEWORK = (
 )
 SOFTWARE = ("component", "software_version", "source")
 QUOTA = (
-    *("instance_type", "region", "approved_instances"),
+    *("instance_type", "region", "approved_instances", "unlimited"),
     *("provider_service", "provider_limit", "provider_unit", "provider_value"),
 )
 
@@ -92,15 +92,21 @@ class SoftwareAsked(AskedModel):
 
 
 class QuotaLine(Line):
+    approved_instances = serializers.IntegerField(help_text="Granted today: the sum of the ledger's rows.")
+
     class Meta:
         model, fields = QuotaGrant, (*HEAD, *QUOTA)
 
 
 class QuotaAsked(AskedModel):
     version = Version
+    approved_instances = serializers.IntegerField(min_value=0, max_value=QuotaGrant.MOST)
+    why = serializers.CharField(
+        max_length=300, required=False, allow_blank=True, help_text="Stands in the ledger and in the history."
+    )
 
     class Meta:
-        model, fields = QuotaGrant, ("version", *QUOTA)
+        model, fields = QuotaGrant, ("version", *QUOTA, "why")
 
 
 class StorageLine(Shown):

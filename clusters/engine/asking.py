@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from clusters import facts, states
 from clusters.engine.facts import ENGINE, account_of
-from clusters.models import AccountFact, CloudAccount, ExternalObject, Reservation, ServiceQuota
+from clusters.models import AccountFact, CloudAccount, ExternalObject, LedgerRow, Reservation, ServiceQuota
 from clusters.providers import Account, ProviderError, account_facts, aws
 from clusters.providers.account_facts import Asked, Question
 from tenants.history import timeline
@@ -141,4 +141,13 @@ def _keep_quotas(row: CloudAccount, region: str, quotas: list[dict[str, Any]]) -
         unique_fields=["tenant", "account", "region", "service", "name"],
         update_fields=["value", "code", "read_at"],
     )
-    return sum(known.get((quota.service, quota.name)) != quota.value for quota in read)
+    changed = [quota for quota in read if known.get((quota.service, quota.name)) != quota.value]
+    LedgerRow.objects.bulk_create(
+        LedgerRow(
+            tenant_id=row.tenant_id, ledger=LedgerRow.Ledger.QUOTA, account=row, region=region, by=ENGINE,
+            quota=f"{quota.service}: {quota.name}", delta=delta, why="read from the account",
+        )
+        for quota in changed
+        if (delta := int(quota.value) - int(known.get((quota.service, quota.name), 0)))
+    )  # fmt: skip
+    return len(changed)

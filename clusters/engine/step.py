@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from clusters import allowed, node_setups
+from clusters.actions import holding
 from clusters.architectures.parts import MissingOutput
 from clusters.engine import (
     closing,
@@ -393,6 +394,8 @@ def _write(
     writing.fleet(cluster, known, looked.seen, settled=todo.fleet_settled)
     overtaken = cluster.generation != known.cluster.generation
     writing.cluster(cluster, known, looked, todo, verdict)
+    if cluster.state == "deleted":
+        holding.settle(cluster, by=facts.ENGINE)
     if not overtaken:
         closing.close(cluster, known, looked, todo, verdict, outcome, order)
     return cluster

@@ -14,6 +14,7 @@ from clusters.models.external import ExternalObject
 from clusters.models.job import Attempt, Job
 from clusters.models.job_script import JobScript, JobScriptVersion
 from clusters.models.job_watching import JobFault, JobOutput, JobPoint, JobProgress, JobRank, JobReporter
+from clusters.models.ledger import LedgerRow, Option
 from clusters.models.node import Node, NodeInstance
 from clusters.models.operation import Leftover, NodeOrder, Operation
 from clusters.models.orphan import Orphan
@@ -71,6 +72,8 @@ __all__ = [
     "PreflightLine",
     "Proof",
     "Quarantine",
+    "LedgerRow",
+    "Option",
     "QuotaGrant",
     "QuotaRequest",
     "Reservation",

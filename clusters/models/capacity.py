@@ -1,22 +1,44 @@
-"""Three ledgers of capacity: what the programme granted, what the provider allows, what is reserved."""
+"""What the programme granted, what the provider allows, what is reserved; their numbers are sums of the ledger's rows."""
+
+from typing import Any
 
 from django.db import models
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as translated
 from django.utils.translation import gettext_lazy as _
 
 from clusters import states
-from tenants.models import TenantOwned, tied
+from clusters.models.ledger import LedgerRow
+from tenants.models import TenantManager, TenantOwned, holding, tied
 from tenants.states import checked
 
 
+class GrantManager(TenantManager):
+    """Beside each line what is granted by it today: the sum of its rows that hold."""
+
+    def get_queryset(self) -> models.QuerySet:
+        today = LedgerRow._base_manager.filter(
+            holding(), tenant_id=models.OuterRef("tenant_id"), grant=models.OuterRef("pk")
+        )
+        total = today.order_by().values("grant").annotate(total=models.Sum("delta")).values("total")
+        granted = Coalesce(models.Subquery(total), 0, output_field=models.IntegerField())
+        return super().get_queryset().annotate(approved_instances=granted)
+
+
 class QuotaGrant(TenantOwned):
-    """What the programme granted a participation, in instances; the provider's own limit is kept beside it."""
+    """A line of what the programme granted a participation; the provider's own limit is kept beside it.
+
+    How many instances is the sum of the line's rows. Without a line nothing is set; a sum of 0 allows none.
+    """
 
     SUBJECT = "quota"
+    MOST = 100_000  # instances
+    objects = GrantManager()
 
     participation = tied("tenants.Participation", related_name="+")
     instance_type = models.CharField(_("instance type"), max_length=30)
     region = models.CharField(_("Region"), max_length=20)
-    approved_instances = models.PositiveIntegerField(_("approved instances"))
+    unlimited = models.BooleanField(_("no limit"), default=False)
     provider_service = models.CharField(_("provider's service"), max_length=20, blank=True)
     provider_limit = models.CharField(_("provider's limit"), max_length=120, blank=True)
     provider_unit = models.CharField(_("provider's unit"), max_length=20, blank=True)
@@ -30,7 +52,40 @@ class QuotaGrant(TenantOwned):
         ]
 
     def __str__(self) -> str:
-        return f"{self.approved_instances} {self.instance_type} in {self.region}"
+        count = translated("any number of") if self.unlimited else self.approved_instances
+        return f"{count} {self.instance_type} in {self.region}"
+
+    @property
+    def approved_instances(self) -> int:
+        """What is granted today, as it was read; what is set here becomes a row when the line is kept."""
+        return int(self.__dict__.get("_approved", 0))
+
+    @approved_instances.setter
+    def approved_instances(self, instances: int) -> None:
+        self.__dict__["_approved"] = instances
+
+    @property
+    def why(self) -> str:
+        """Why it is changed; it stands in the row and not in the line."""
+        return str(self.__dict__.get("_why", ""))
+
+    @why.setter
+    def why(self, text: str) -> None:
+        self.__dict__["_why"] = text
+
+    def refresh_from_db(self, *args: Any, **kwargs: Any) -> None:
+        super().refresh_from_db(*args, **kwargs)
+        self.approved_instances = type(self).objects.values_list("approved_instances", flat=True).get(pk=self.pk)
+
+    def kept(self, *, by: str) -> None:
+        """Add the row that brings the sum to what was set. The line is locked by the caller, or is new."""
+        wanted = self.approved_instances
+        now = type(self).objects.values_list("approved_instances", flat=True).get(pk=self.pk)
+        if wanted != now:
+            LedgerRow.objects.create(
+                tenant_id=self.tenant_id, ledger=LedgerRow.Ledger.GRANT, participation_id=self.participation_id, grant=self,
+                region=self.region, instance_type=self.instance_type, delta=wanted - now, why=self.why[:300], by=by,
+            )  # fmt: skip
 
 
 class ServiceQuota(TenantOwned):

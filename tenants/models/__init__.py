@@ -7,6 +7,7 @@ from tenants.models.record import FrameworkUse, SoftwareVersion, TrainingModel
 from tenants.models.tenancy import (
     Assignment,
     Cycle,
+    Dated,
     Membership,
     Participation,
     Programme,
@@ -23,6 +24,7 @@ __all__ = [
     "Assignment",
     "Attachment",
     "Cycle",
+    "Dated",
     "Delivery",
     "Due",
     "Entry",

@@ -121,6 +121,9 @@ class TenantOwned(models.Model):
             models.UniqueConstraint(fields=["tenant", "id"], name="%(app_label)s_%(class)s_tenant_id"),
         ]
 
+    def kept(self, *, by: str) -> None:
+        """What a line of the record writes beside itself, once it was saved, in the same transaction."""
+
 
 def tied(to: str, *, null: bool = False, related_name: str | None = None) -> models.ForeignKey:
     """A key to another tenant table; `tie()` in the migration makes the database hold both rows to one tenant."""
