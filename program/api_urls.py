@@ -30,7 +30,7 @@ from support import api as support
 from support import articles_api
 from support import files_api as support_files
 from tenants import api as tenants
-from tenants import files_api
+from tenants import files_api, people_api
 
 # Asked with and without a tenant: the door decides what exists.
 READ = [
@@ -98,6 +98,8 @@ READ = [
     ("onboarding/<uuid:pk>/", enablement_api.one_onboarding, "onboarding-list"),
     ("reports/", enablement_api.all_reports, "reports"),
     ("reports/<uuid:pk>/", enablement_api.report, "report"),
+    ("members/", people_api.members, "members"),
+    ("invitations/<uuid:pk>/", people_api.invitation, "invitation"),
 ]
 
 # Lists that one tenant's address also writes to.
@@ -121,10 +123,14 @@ EVERYWHERE = [
     ("onboarding/", enablement_api.all_onboarding, "onboarding"),
     ("articles/", articles_api.all_articles, "articles"),
     ("articles/<uuid:pk>/", articles_api.article, "article"),
+    ("invitations/", people_api.invitations, "invitations"),
     ("reviews/trend/", procedure_api.review_trend, "review-trend"),
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
+    ("invitations/", people_api.tenant_invitations, "invitations"),
+    ("invitations/<uuid:pk>/resend/", people_api.resend, "invitation-resend"),
+    ("invitations/<uuid:pk>/withdraw/", people_api.withdraw, "invitation-withdraw"),
     ("accounts/", accounts.tenant_accounts, "accounts"),
     ("accounts/<uuid:pk>/check/", accounts.check, "account-check"),
     ("accounts/<uuid:pk>/external-id/", accounts.renew, "account-external-id"),

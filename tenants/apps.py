@@ -10,5 +10,6 @@ class TenantsConfig(AppConfig):
     def ready(self) -> None:
         import tenants.entries
         import tenants.history.seals
+        import tenants.inviting
         import tenants.mail
         import tenants.work.heartbeat  # noqa: F401

@@ -14,6 +14,14 @@ LEFT = kind("member.left", _("{person} left"), icon="user-minus")
 ASSIGNED = kind("member.assigned", _("{person} looks after this participant: {duty}"), icon="user-check")
 UNASSIGNED = kind("member.unassigned", _("{person} no longer looks after this participant: {duty}"), icon="user-minus")
 TOKEN_ISSUED = kind("token.issued", _("{actor} issued a token named {name}"), icon="key")
+INVITED = kind("invitation.sent", _("{actor} invited somebody as {role}"), icon="user-plus")
+INVITED_AGAIN = kind("invitation.resent", _("{actor} sent the invitation as {role} again"), icon="user-plus")
+kind("invitation.accepted", _("{actor} accepted the invitation as {role}"), icon="user-check")
+kind("invitation.withdrawn", _("{actor} withdrew the invitation as {role}"), icon="user-minus")
+kind("invitation.expired", _("The invitation as {role} expired"), icon="user-minus")
+kind("join_request.accepted", _("{actor} invited somebody who asked to join, as {role}"), icon="user-check")
+kind("join_request.declined", _("{actor} declined a request to join"), icon="user-minus")
+kind("join_request.expired", _("Nobody answered a request to join"), icon="user-minus")
 RESTORED = kind(
     "installation.restored",
     _("Restored from a backup; {held} clusters wait for a person"),

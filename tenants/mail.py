@@ -59,6 +59,26 @@ class Kind:
 KINDS: dict[str, Kind] = {}
 
 
+@dataclass(frozen=True)
+class Letter:
+    """A kind of mail to an address that need not be anybody's account; nobody switches it off.
+
+    `compose` makes one within the scope of the tenant that it comes from, and says in which language; None: nothing.
+    """
+
+    name: Any
+    compose: Callable[[Delivery], tuple[Message, str] | None]
+
+
+LETTERS: dict[str, Letter] = {}
+
+
+def letter(word: str, *, name: Any, compose: Callable[[Delivery], tuple[Message, str] | None]) -> str:
+    """Declare a kind of mail to an address."""
+    LETTERS[word] = Letter(name, compose)
+    return word
+
+
 def kind(word: str, *, name: Any, label: Any, help: Any, compose: Callable[[Delivery, Seat], Message | None]) -> str:
     """Declare a kind of mail, which a person may switch off."""
     KINDS[word] = Kind(name, label, help, compose)
@@ -71,6 +91,16 @@ def tell(*, person: Person, tenant: Tenant | UUID, kind: str, key: str, about: U
         return False
     place = getattr(tenant, "pk", tenant)
     what = {"person": person, "channel": Delivery.Channel.MAIL, "kind": kind, "key": key}
+    row, new = Delivery.objects.get_or_create(tenant_id=place, **what, defaults={"about": about})
+    if new:
+        due.wish("deliver", row.pk, tenant=place)
+    return new
+
+
+def write_to(*, address: str, tenant: Tenant | UUID, kind: str, key: str, about: UUID) -> bool:
+    """Wish for one letter to an address; False when it was wished for before. In the scope of `tenant`."""
+    place = getattr(tenant, "pk", tenant)
+    what = {"person": None, "address": address, "channel": Delivery.Channel.MAIL, "kind": kind, "key": key}
     row, new = Delivery.objects.get_or_create(tenant_id=place, **what, defaults={"about": about})
     if new:
         due.wish("deliver", row.pk, tenant=place)
@@ -124,6 +154,8 @@ def deliver(held: due.Held) -> None:
 def compose(row: Delivery) -> EmailMessage | str:
     """The mail as its recipient may read it, or why there is none to send."""
     person = row.person
+    if person is None:
+        return _compose_letter(row)
     if not person.is_active or not person.email:
         return "The person has no account any more."
     if row.kind not in KINDS or row.kind in person.mail_off:
@@ -136,21 +168,31 @@ def compose(row: Delivery) -> EmailMessage | str:
         message = KINDS[row.kind].compose(row, place)
         if message is None:
             return "There was nothing to say any more."
-        return _written(row, message)
+        return _written(row, message, person.email, person.language)
 
 
-def _written(row: Delivery, message: Message) -> EmailMessage:
+def _compose_letter(row: Delivery) -> EmailMessage | str:
+    with acting_for(row.tenant_id):
+        composed = LETTERS[row.kind].compose(row) if row.kind in LETTERS else None
+        if composed is None:
+            return "There was nothing to say any more."
+        message, language = composed
+        with translation.override(language):
+            return _written(row, message, row.address, language)
+
+
+def _written(row: Delivery, message: Message, to: str, language: str) -> EmailMessage:
     shown = {"person": row.person, "site": settings.SITE_URL, "preferences": address("preferences"), **message.context}
     subject, _line, body = render_to_string(message.template, shown, using="mail").strip().partition("\n")
     return EmailMessage(
         subject=" ".join(subject.split())[:200],
         body=body.strip() + "\n",
-        to=[row.person.email],
+        to=[to],
         headers={
             # The same at every try, so that a mailbox shows a message once.
             "Message-ID": f"<{row.pk}@{settings.INSTALLATION_ID}.cohort>",
             "Auto-Submitted": "auto-generated",
-            "Content-Language": row.person.language,
+            "Content-Language": language,
         },
     )
 

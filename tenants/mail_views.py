@@ -57,7 +57,8 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 
 
 def _label(kind: str) -> str:
-    return str(mail.KINDS[kind].name) if kind in mail.KINDS else kind
+    known = mail.KINDS.get(kind) or mail.LETTERS.get(kind)
+    return str(known.name) if known else kind
 
 
 @allow(roles.APPROVE)

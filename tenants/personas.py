@@ -25,6 +25,7 @@ ROLE_WORDS = {
     roles.SERVICE_ENGINEER: _("service-team engineer"),
     roles.AUDITOR: _("auditor"),
     roles.BUSINESS_LEAD: _("business lead"),
+    roles.TECHNICAL_LEAD: _("technical lead"),
     roles.PLATFORM_ENGINEER: _("platform engineer"),
     roles.ML_ENGINEER: _("ML engineer"),
     roles.VIEWER: _("viewer"),

@@ -19,6 +19,20 @@ PARTICIPATION: Moves = {
     "withdrawn": set(),
 }
 
+INVITATION: Moves = {
+    "open": {"accepted", "withdrawn", "expired"},
+    "accepted": set(),
+    "withdrawn": set(),
+    "expired": set(),
+}
+
+JOIN_REQUEST: Moves = {
+    "open": {"accepted", "declined", "expired"},
+    "accepted": set(),
+    "declined": set(),
+    "expired": set(),
+}
+
 
 def checked(noun: str, moves: Moves, column: str = "state") -> models.CheckConstraint:
     """A constraint that refuses a word which is no state of `noun`."""

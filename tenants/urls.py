@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from tenants import file_views, mail_views, views
+from tenants import file_views, joining_views, mail_views, people_views, views
 
 urlpatterns = [
     path("preferences/", mail_views.preferences, name="preferences"),
@@ -18,4 +18,9 @@ urlpatterns = [
     path("t/<slug:tenant>/record/framework/<uuid:pk>/edit/", views.edit_framework, name="edit_framework"),
     path("t/<slug:tenant>/record/software/add/", views.add_software, name="add_software"),
     path("t/<slug:tenant>/record/software/<uuid:pk>/edit/", views.edit_software, name="edit_software"),
+    path("t/<slug:tenant>/people/", people_views.people, name="people"),
+    path("t/<slug:tenant>/people/invite/", people_views.invite, name="invite"),
+    path("t/<slug:tenant>/invitations/<uuid:pk>/again/", people_views.send_again, name="resend_invitation"),
+    path("t/<slug:tenant>/invitations/<uuid:pk>/withdraw/", people_views.withdraw, name="withdraw_invitation"),
+    path("join/<str:token>/", joining_views.invitation, name="invitation"),
 ]

@@ -44,6 +44,7 @@ from tenants.actions import note_interaction
 from tenants.files import attach
 from tenants.history import seals, timeline
 from tenants.history.moves import move
+from tenants.inviting import invite
 from tenants.models import (
     Assignment,
     Delivery,
@@ -436,6 +437,7 @@ def _history(made: Examples, participation: Participation, world: World) -> None
             by="engine",
             audience=audience,
         )
+    _people(made, lead)
     made.by_noun["deliveries"] = Delivery.objects.create(
         tenant=made.tenant, person=lead, kind="case-given", about=made["cases"].pk, key="0", error="Mailbox full"
     )
@@ -448,6 +450,15 @@ def _history(made: Examples, participation: Participation, world: World) -> None
     IdempotencyKey.objects.create(
         tenant=made.tenant, actor=lead.actor, key="once", request_sha256="0" * 64, status=202, body={"a": "b"}
     )
+
+
+def _people(made: Examples, by: Person) -> None:
+    """Who is invited, who asks to join, whom to call."""
+    slug = made.tenant.slug
+    made.by_noun["invitations"] = invite(
+        tenant=made.tenant, email=f"invited@{slug}.example", role="viewer", by=by.actor, giver="programme_manager",
+        team=f"team-{slug}",
+    )  # fmt: skip
 
 
 def review_of(world: World, everybody: list[Examples]) -> Review:

@@ -27,6 +27,7 @@ PUBLIC = {
     "persona",
     "personas",
     "pick_persona",
+    "invitation",  # a link in a mail is its own proof
 }
 PUBLIC_PREFIXES = ("account_", "accounts/", "static/", "jsi18n", "set_language")
 ALL = list(routes())

@@ -1,7 +1,9 @@
 """Tables of the tenants layer, gathered for Django."""
 
 from tenants.history.models import Entry, Note, Seal
+from tenants.models.contacts import Contact
 from tenants.models.delivery import Attachment, Delivery, IdempotencyKey
+from tenants.models.joining import Invitation, JoinRequest
 from tenants.models.people import ApiToken, Person
 from tenants.models.record import FrameworkUse, SoftwareVersion, TrainingModel
 from tenants.models.tenancy import (
@@ -23,6 +25,7 @@ __all__ = [
     "ApiToken",
     "Assignment",
     "Attachment",
+    "Contact",
     "Cycle",
     "Dated",
     "Delivery",
@@ -30,6 +33,8 @@ __all__ = [
     "Entry",
     "FrameworkUse",
     "IdempotencyKey",
+    "Invitation",
+    "JoinRequest",
     "Lane",
     "Membership",
     "Note",

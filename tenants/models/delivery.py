@@ -30,7 +30,7 @@ class Attachment(TenantOwned):
 
 
 class Delivery(TenantOwned):
-    """One message to one person over one channel: what it is about and what became of it. Its text is made when it is sent."""
+    """One message to one person, or to an address, over one channel: what it is about and what became of it. Its text is made when it is sent."""
 
     class Channel(models.TextChoices):
         MAIL = "mail", _("mail")
@@ -42,7 +42,8 @@ class Delivery(TenantOwned):
 
     SUBJECT = "delivery"
 
-    person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="+")
+    person = models.ForeignKey("tenants.Person", models.PROTECT, null=True, related_name="+")
+    address = models.EmailField(max_length=254, blank=True)  # of whoever has no account yet
     channel = models.CharField(max_length=8, choices=Channel.choices, default=Channel.MAIL)
     kind = models.CharField(max_length=24)  # who makes its text, and what a person may switch off
     about = models.UUIDField(null=True)  # the case, for instance
@@ -57,6 +58,11 @@ class Delivery(TenantOwned):
         constraints = [
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "person", "channel", "kind", "key"], name="one_delivery_each"),
+            models.UniqueConstraint(
+                fields=["tenant", "address", "channel", "kind", "key"],
+                condition=models.Q(person=None),
+                name="one_delivery_each_address",
+            ),
             models.CheckConstraint(
                 condition=models.Q(outcome="", ended_at=None)
                 | models.Q(outcome__in=["sent", "failed", "skipped"], ended_at__isnull=False),

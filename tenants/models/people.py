@@ -6,6 +6,7 @@ from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower, Now
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 
 
@@ -31,6 +32,7 @@ class Person(AbstractBaseUser):
     mail_off = ArrayField(models.CharField(max_length=24), default=list, db_default=[], blank=True)
     is_active = models.BooleanField(default=True)
     joined_at = models.DateTimeField(db_default=Now())
+    signed_out = models.PositiveIntegerField(default=0, db_default=0)  # how often all sessions were ended at once
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"
@@ -46,6 +48,14 @@ class Person(AbstractBaseUser):
     @property
     def actor(self) -> str:
         return f"person:{self.pk}"
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What a session must show to go on: another password ends it, and so does ending all sessions."""
+        # Nought leaves the hash as Django makes it, so that the sessions of whoever was never signed out go on.
+        if not self.signed_out:
+            return super()._get_session_auth_hash(secret=secret)  # type: ignore[misc,no-any-return]
+        value = f"{self.password}:{self.signed_out}"
+        return salted_hmac("cohort.session", value, secret=secret, algorithm="sha256").hexdigest()
 
 
 class ApiToken(models.Model):

@@ -37,7 +37,8 @@ def holding(on: Any = None) -> models.Q:
     day = (
         on if on is not None else Cast(Now(), models.DateField())
     )  # a moment would be later than the last day's midnight
-    return models.Q(starts_on__lte=day) & (models.Q(ends_on=None) | models.Q(ends_on__gte=day))
+    not_ended = models.Q(ended_at=None) | models.Q(ended_at__date__gt=day)
+    return models.Q(starts_on__lte=day) & (models.Q(ends_on=None) | models.Q(ends_on__gte=day)) & not_ended
 
 
 class Dated(models.Model):
@@ -45,6 +46,7 @@ class Dated(models.Model):
 
     starts_on = models.DateField(db_default=Now())
     ends_on = models.DateField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True)  # taken away before its last day was over: from then on it does not hold
 
     class Meta:
         abstract = True
@@ -59,6 +61,8 @@ class Membership(Dated):
     team = models.CharField(
         max_length=40, blank=True, help_text=_("For service engineers: the component they answer for.")
     )
+    created_at = models.DateTimeField(db_default=Now())
+    confirmed_at = models.DateTimeField(null=True)  # when somebody last said that it is still right
 
     class Meta:
         constraints = [
@@ -152,6 +156,12 @@ class Programme(models.Model):
     cutoff_weekday = models.PositiveSmallIntegerField(default=2, help_text=_("0 is Monday."))
     cutoff_time = models.TimeField(default="18:00")
     stale_after_days = models.PositiveSmallIntegerField(default=14)
+    invitation_days = models.PositiveSmallIntegerField(
+        default=7, help_text=_("How long the link of an invitation opens.")
+    )
+    confirm_access_days = models.PositiveSmallIntegerField(
+        default=90, help_text=_("After how many days a participant's lead confirms again who has access.")
+    )
     version = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:

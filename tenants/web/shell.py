@@ -18,8 +18,10 @@ SECTIONS = {
     "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",
     "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
     "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",
-    "article": "articles", "article_version": "articles", "case_articles": "cases",
+    "invite": "people", "seat": "people", "contact": "people", "article": "articles", "article_version": "articles", "case_articles": "cases",
 }  # fmt: skip
+
+OF_A_TENANT = ("people",)
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -67,11 +69,18 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
         (programme, reads, "onboarding", _("Onboarding"), "flag"),
         (programme, True, "sessions", _("Sessions"), "calendar"),
         (programme, reads, "reports", _("Reports"), "report"),
+        (programme, bool(tenant) and reads, "people", _("People"), "people"),
         (own, office, "status", _("Engine room"), "pulse"),
     ]
     here = request.resolver_match.url_name if request.resolver_match else ""
     return [
-        {"group": group, "label": label, "url": reverse(name), "icon": icon, "active": _active(here, name)}
+        {
+            "group": group,
+            "label": label,
+            "url": reverse(name, args=[tenant.slug] if name in OF_A_TENANT else None),
+            "icon": icon,
+            "active": _active(here, name),
+        }
         for group, shown, name, label, icon in entries
         if shown
     ]

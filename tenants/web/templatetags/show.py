@@ -80,6 +80,8 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "accepted": ("good", gettext_lazy("accepted")),
     "disputed": ("warn", gettext_lazy("disputed")),
     "settled": ("good", gettext_lazy("settled")),
+    "expired": ("neutral", gettext_lazy("expired")),
+    "declined": ("neutral", gettext_lazy("declined")),
     "returned": ("warn", gettext_lazy("sent back")),
     "not_applicable": ("neutral", gettext_lazy("does not apply")),
 }
@@ -102,6 +104,7 @@ ROLES: dict[str, Any] = {
     "service_engineer": gettext_lazy("Service team engineer"),
     "auditor": gettext_lazy("Auditor"),
     "business_lead": gettext_lazy("Business lead"),
+    "technical_lead": gettext_lazy("Technical lead"),
     "platform_engineer": gettext_lazy("Platform engineer"),
     "ml_engineer": gettext_lazy("ML engineer"),
     "viewer": gettext_lazy("Viewer"),

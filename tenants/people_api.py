@@ -1,0 +1,138 @@
+"""The API of who belongs to an organisation and who is invited."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tenants import inviting, people, states
+from tenants.models import Invitation
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.api import endpoint
+from tenants.web.bodies import Asked, asked
+from tenants.web.idempotency import repeatable
+from tenants.web.listing import Listing, OneOf, Shown, one
+
+
+class MemberShown(Shown):
+    """A person's role at an organisation, from a day to a day, both included."""
+
+    id = serializers.IntegerField()
+    person = serializers.UUIDField(source="person_id")
+    name = serializers.CharField(source="person.name")
+    email = serializers.EmailField(source="person.email")
+    role = serializers.ChoiceField(choices=roles.ROLES)
+    team = serializers.CharField(help_text="For service engineers: the component they answer for.")
+    starts_on = serializers.DateField()
+    ends_on = serializers.DateField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="Taken away before the last day was over.")
+    confirmed_at = serializers.DateTimeField(allow_null=True, help_text="When it was last confirmed to be right.")
+
+
+MEMBERS = Listing("members", MemberShown, {"role": OneOf("role", roles.ROLES)}, newest="created_at")
+
+
+@allow(roles.READ)
+@MEMBERS.described
+@endpoint("GET")
+def members(request: Request) -> Response:
+    """Seats of people, also those that ended and those that begin later."""
+    return MEMBERS.answer(request, people.memberships())
+
+
+class InvitationShown(Shown):
+    """An address that was invited. The secret of its link is in the mail and nowhere else."""
+
+    email = serializers.EmailField()
+    role = serializers.ChoiceField(choices=roles.ROLES)
+    team = serializers.CharField()
+    starts_on = serializers.DateField()
+    ends_on = serializers.DateField(allow_null=True)
+    language = serializers.ChoiceField(choices=settings.LANGUAGES)
+    state = serializers.ChoiceField(choices=sorted(states.INVITATION))
+    expires_at = serializers.DateTimeField(
+        help_text="From then on the link opens nothing, also where it is still open."
+    )
+    invited_by = serializers.CharField(help_text="person:… or token:…")
+
+
+class InvitationAsked(Asked):
+    email = serializers.EmailField(max_length=254)
+    role = serializers.ChoiceField(choices=roles.ROLES)
+    starts_on = serializers.DateField(required=False, allow_null=True, help_text="Today unless said.")
+    ends_on = serializers.DateField(required=False, allow_null=True, help_text="The last day; open unless said.")
+    language = serializers.ChoiceField(choices=settings.LANGUAGES, default="en", help_text="Of the mail.")
+    team = serializers.CharField(max_length=40, required=False, help_text="For service engineers: their component.")
+
+
+class InvitationResendAsked(Asked):
+    language = serializers.ChoiceField(choices=settings.LANGUAGES, required=False, help_text="Of this mail.")
+
+
+class InvitationWithdrawAsked(Asked):
+    why = serializers.CharField(max_length=300, required=False, help_text="For the history.")
+
+
+INVITATIONS = Listing("invitations", InvitationShown, {"state": OneOf("state", states.INVITATION)}, newest="created_at")
+
+
+@allow(roles.READ)
+@INVITATIONS.described
+@endpoint("GET")
+def invitations(request: Request) -> Response:
+    """Invitations, the newest first."""
+    return INVITATIONS.answer(request, Invitation.objects.all())
+
+
+@allow(roles.READ, write=roles.MANAGE_PEOPLE)
+@extend_schema(methods=["POST"], request=InvitationAsked, responses={201: InvitationShown})
+@INVITATIONS.described
+@endpoint("GET", "POST")
+@repeatable(required=False)
+def tenant_invitations(request: Request) -> Response:
+    """Invitations; POST invites an address by mail."""
+    if request.method != "POST":
+        return INVITATIONS.answer(request, Invitation.objects.all())
+    sent: dict[str, Any] = asked(InvitationAsked, request)
+    made = inviting.invite(tenant=request.tenant, by=request.actor, giver=request.role, **sent)
+    return _invitation(made.pk, 201)
+
+
+@allow(roles.READ)
+@extend_schema(responses=InvitationShown)
+@endpoint("GET")
+def invitation(request: Request, pk: UUID) -> Response:
+    """One invitation."""
+    return _invitation(pk)
+
+
+def _invitation(pk: Any, status: int = 200) -> Response:
+    return Response(InvitationShown(one(Invitation.objects.all(), InvitationShown, pk)).data, status=status)
+
+
+@allow(roles.MANAGE_PEOPLE)
+@extend_schema(request=InvitationResendAsked, responses=InvitationShown)
+@endpoint("POST")
+@repeatable(required=False)
+def resend(request: Request, pk: UUID) -> Response:
+    """Write to the address again: the link before is dead, the new one lives its full time."""
+    sent = asked(InvitationResendAsked, request)
+    row = one(Invitation.objects.all(), None, pk)
+    inviting.resend(invitation=row, by=request.actor, giver=request.role, **sent)
+    return _invitation(pk)
+
+
+@allow(roles.MANAGE_PEOPLE)
+@extend_schema(request=InvitationWithdrawAsked, responses=InvitationShown)
+@endpoint("POST")
+@repeatable(required=False)
+def withdraw(request: Request, pk: UUID) -> Response:
+    """Make the link of an open invitation worthless."""
+    sent = asked(InvitationWithdrawAsked, request)
+    inviting.withdraw(invitation=one(Invitation.objects.all(), None, pk), by=request.actor, **sent)
+    return _invitation(pk)

@@ -1,0 +1,93 @@
+"""Forms about people: an invitation, and what a new person says of themselves."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+from zoneinfo import available_timezones
+
+from allauth.account.adapter import get_adapter
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tenants.forms import PreferencesForm
+from tenants.models import Person
+
+
+def day(label: Any, **more: Any) -> forms.DateField:
+    return forms.DateField(label=label, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"), **more)
+
+
+class InvitationForm(forms.Form):
+    """Whom to invite, as what, from when to when."""
+
+    email = forms.EmailField(
+        label=gettext_lazy("E-mail address"), max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "off"})
+    )
+    role = forms.ChoiceField(label=gettext_lazy("Role"))
+    starts_on = day(gettext_lazy("From"), required=False, help_text=gettext_lazy("Empty: from the day of accepting."))
+    ends_on = day(
+        gettext_lazy("Until"), required=False, help_text=gettext_lazy("The last day with access. Empty: open.")
+    )
+    language = forms.ChoiceField(label=gettext_lazy("Language of the mail"), choices=settings.LANGUAGES)
+
+    def __init__(self, *args: Any, roles: Iterable[tuple[str, Any]], language: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = list(roles)  # type: ignore[attr-defined]
+        self.fields["language"].initial = language
+
+
+def timezone_named(asked: str) -> str:
+    """A zone of the time zone database. Raises ValidationError with the nearest name."""
+    if asked in available_timezones():
+        return asked
+    close = difflib.get_close_matches(asked, PreferencesForm.zones, n=1)
+    hint = _("Did you mean '%(name)s'?") % {"name": close[0]} if close else _("Write it like Asia/Tokyo.")
+    raise forms.ValidationError(_("There is no time zone '%(asked)s'. %(hint)s") % {"asked": asked, "hint": hint})
+
+
+class NewPersonForm(forms.Form):
+    """What somebody new says of themselves; the address is the one that was written to."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Your name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
+    language = forms.ChoiceField(label=gettext_lazy("Language"), choices=settings.LANGUAGES)
+    timezone = forms.CharField(
+        label=gettext_lazy("Time zone"),
+        max_length=64,
+        widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    password = forms.CharField(
+        label=gettext_lazy("Password"),
+        max_length=128,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=gettext_lazy("At least 8 characters, and not one that many people use."),
+    )
+    zones = PreferencesForm.zones
+
+    def __init__(self, *args: Any, email: str, language: str, timezone: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.email = email
+        self.fields["language"].initial, self.fields["timezone"].initial = language, timezone
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if not name.isprintable():
+            raise forms.ValidationError(_("A name is made of letters that can be seen; take out the others."))
+        return name
+
+    def clean_timezone(self) -> str:
+        return timezone_named(self.cleaned_data["timezone"])
+
+    def clean(self) -> dict[str, Any]:
+        told = super().clean() or {}
+        if "password" in told:
+            somebody = Person(email=self.email, name=told.get("name", ""))
+            try:
+                get_adapter().clean_password(told["password"], somebody)
+            except forms.ValidationError as error:
+                self.add_error("password", error)
+        return told
