@@ -16,7 +16,7 @@ from clusters.granted import findings as held_against
 from clusters.granted import options as by_type
 from clusters.holding import Held, Standing, counted, to_hold
 from clusters.models import Cluster, LedgerRow, Operation, QuotaGrant, Revision
-from tenants.models import holding
+from tenants.models import within
 
 NEVER = 0
 
@@ -62,7 +62,7 @@ def situations(participation: Any, region: str, cluster: Cluster | None = None) 
         )
     }
     rows = LedgerRow.objects.filter(participation=participation, region=region)
-    grants = rows.filter(holding(), ledger=LedgerRow.Ledger.GRANT).order_by().values_list("instance_type", "option")
+    grants = rows.filter(within(), ledger=LedgerRow.Ledger.GRANT).order_by().values_list("instance_type", "option")
     allowed = by_type(grants.annotate(total=Sum("delta")))
     used = rows.filter(ledger=LedgerRow.Ledger.USE)
     mine = by_type((kind, option, n) for (kind, option), n in held_by(cluster).items()) if cluster else {}

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from clusters import states
 from clusters.models.ledger import LedgerRow
-from tenants.models import TenantManager, TenantOwned, holding, tied
+from tenants.models import TenantManager, TenantOwned, tied, within
 from tenants.states import checked
 
 
@@ -18,7 +18,7 @@ class GrantManager(TenantManager):
 
     def get_queryset(self) -> models.QuerySet:
         today = LedgerRow._base_manager.filter(
-            holding(), tenant_id=models.OuterRef("tenant_id"), grant=models.OuterRef("pk")
+            within(), tenant_id=models.OuterRef("tenant_id"), grant=models.OuterRef("pk")
         )
         total = today.order_by().values("grant").annotate(total=models.Sum("delta")).values("total")
         granted = Coalesce(models.Subquery(total), 0, output_field=models.IntegerField())

@@ -18,6 +18,7 @@ from tenants.models.tenancy import (
     TenantOwned,
     holding,
     tied,
+    within,
 )
 from tenants.work.models import Due, Lane
 
@@ -49,4 +50,5 @@ __all__ = [
     "TrainingModel",
     "holding",
     "tied",
+    "within",
 ]

@@ -32,13 +32,20 @@ class Tenant(models.Model):
         return self.name
 
 
+def within(on: Any = None) -> models.Q:
+    """Dated rows whose days include this one, first and last day included; without a day, today by the database's clock."""
+    day = _day(on)
+    return models.Q(starts_on__lte=day) & (models.Q(ends_on=None) | models.Q(ends_on__gte=day))
+
+
 def holding(on: Any = None) -> models.Q:
-    """Dated rows that hold on a day, first and last day included; without a day, today by the database's clock."""
-    day = (
-        on if on is not None else Cast(Now(), models.DateField())
-    )  # a moment would be later than the last day's midnight
-    not_ended = models.Q(ended_at=None) | models.Q(ended_at__date__gt=day)
-    return models.Q(starts_on__lte=day) & (models.Q(ends_on=None) | models.Q(ends_on__gte=day)) & not_ended
+    """The same for seats, which may also have been taken away in the middle of their last day."""
+    return within(on) & (models.Q(ended_at=None) | models.Q(ended_at__date__gt=_day(on)))
+
+
+def _day(on: Any) -> Any:
+    # A moment would be later than the last day's midnight.
+    return on if on is not None else Cast(Now(), models.DateField())
 
 
 class Dated(models.Model):
@@ -46,13 +53,21 @@ class Dated(models.Model):
 
     starts_on = models.DateField(db_default=Now())
     ends_on = models.DateField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True)  # taken away before its last day was over: from then on it does not hold
 
     class Meta:
         abstract = True
 
 
-class Membership(Dated):
+class Taken(Dated):
+    """What can be taken away at once: `ended_at` is that moment, and `ends_on` its day."""
+
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Membership(Taken):
     """A person's role at a tenant. Staff are members of the office."""
 
     person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="memberships")
@@ -76,7 +91,7 @@ class Membership(Dated):
         ]
 
 
-class Assignment(Dated):
+class Assignment(Taken):
     """A member of staff looks after a participant: lead, deputy, account, frameworks, service."""
 
     person = models.ForeignKey("tenants.Person", models.PROTECT, related_name="assignments")
