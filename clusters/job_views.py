@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -151,7 +150,6 @@ def _watched(row: Job, request: HttpRequest) -> dict[str, Any]:
     nodes = job_showing.node_rows(told)
     return {
         "told": told,
-        "site": settings.SITE_URL.rstrip("/"),
         "measures": measures,
         "measured_when": job_showing.measured_when(row, measures),
         "charts": job_showing.charts(told.points),

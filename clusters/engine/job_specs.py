@@ -1,5 +1,6 @@
 """What the launcher is given for a job: on Slurm its script, on Kubernetes the object that runs it."""
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -10,6 +11,7 @@ from clusters.engine.reaching import NAMESPACE
 from clusters.launchers import LaunchSpec, manifests
 from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine
 
+REPORTER = Path(__file__).resolve().parents[1] / "reporter" / "cohort.py"
 # What the proof of a cluster runs in: small, and nothing of it is ours or the participant's.
 PROOF_IMAGE = "public.ecr.aws/docker/library/busybox:1.37"
 PROOF_COMMAND = ("/bin/sh", "-c", "hostname")
@@ -24,7 +26,8 @@ def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
         nodes=job.nodes,
         partition=job.partition,
         time_limit_minutes=job.time_limit_minutes,
-        environment=job.environment,
+        environment=job.environment if on_kubernetes else _with_python(job.environment),
+        files={REPORTER.name: REPORTER.read_text("utf-8")} if on_kubernetes and reports(job) else {},
         comment=names.token(job.engine_name, "submit", 1),
         # The shipper names a stream by its file; the tasks of an array write into one.
         processes_per_node=1 if on_kubernetes else tasks_per_node(job.script),
@@ -36,6 +39,17 @@ def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
         manifest=manifest(job, cluster, namespace) if on_kubernetes else None,
         **job_runs.options(job),
     )
+
+
+def reports(job: Job) -> bool:
+    """Whether its script may want to: our own tests of a cluster never do."""
+    return job.purpose == Job.Purpose.TRAINING
+
+
+def _with_python(variables: dict[str, str]) -> dict[str, str]:
+    """Where nodes keep the reporter, after whatever the job has: a job's environment is only what it is given."""
+    before = variables.get("PYTHONPATH", "")
+    return {**variables, "PYTHONPATH": f"{before}:{manifests.PYTHON_FOLDER}" if before else manifests.PYTHON_FOLDER}
 
 
 def tasks_per_node(script: str) -> int:
@@ -60,7 +74,7 @@ def manifest(job: Job, cluster: Cluster, namespace: str) -> dict[str, Any]:
         name=job.engine_name,
         image=PROOF_IMAGE if proof else image(job, cluster),
         nodes=job.nodes,
-        script=job.script,
+        script=f"{manifests.PYTHON_LINE}\n{job.script}" if reports(job) else job.script,
         command=PROOF_COMMAND if proof else (),
         time_limit_minutes=job.time_limit_minutes,
         auto_resume=not proof,

@@ -8,6 +8,7 @@ from typing import Any
 from clusters.job_lint.around import fast_network
 from clusters.job_templates import Template
 from clusters.job_templates.checks import Place, processes
+from clusters.launchers.manifests import PYTHON_LINE
 
 PORT = 29500
 START = re.compile(r"@start(?::(?P<more>[^@]*))?@")
@@ -70,6 +71,7 @@ def in_pod(template: Template, values: Mapping[str, Any], place: Place, *, nodes
     count = processes(template, place)
     lines = [
         "set -euo pipefail",
+        PYTHON_LINE,
         *parameters(template, values),
         *network(place),
         f"NODES={nodes}",

@@ -54,6 +54,7 @@ class LaunchSpec:
     partition: str = ""
     time_limit_minutes: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    files: Mapping[str, str] = field(default_factory=dict)  # Kubernetes: what Python finds in every pod, by name
     comment: str = ""
     log_path: str = ""  # where standard output goes on shared storage
     processes_per_node: int = 1

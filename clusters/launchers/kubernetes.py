@@ -37,12 +37,13 @@ class Kubernetes:
             sentence = "Kubernetes knows no arrays, no job that waits for another and none that waits for a time; launch it then."
             raise ProviderError("refused", sentence, code="NotHere")
         token = spec.comment or spec.name
-        secret = f"{spec.name}-env" if spec.environment else ""
-        mark = manifests.Mark(spec.name, token, secret, tuple(sorted(spec.environment)), spec.held, spec.without)
+        secret = f"{spec.name}-env" if spec.environment or spec.files else ""
+        names, files = tuple(sorted(spec.environment)), tuple(sorted(spec.files))
+        mark = manifests.Mark(spec.name, token, secret, names, files, spec.held, spec.without)
         body = manifests.marked(spec.manifest, endpoint.namespace, mark)
         if secret:
             # First: a container whose variables are not there yet counts against its job's time limit.
-            _keep_secret(endpoint, secret, spec.environment)
+            _keep_secret(endpoint, secret, {**spec.files, **spec.environment})
         try:
             there = _custom(endpoint, "create", kind, body=body, field_validation="Strict")
         except ProviderError as error:

@@ -24,6 +24,8 @@ KINDS = {  # kind -> (group, version, plural)
 RUNTIME = "torch-distributed"
 # What the daemons of a node keep of it: a job that asked for all of it would never be let in.
 OVERHEAD = 0.1
+PYTHON_FOLDER = "/opt/cohort/python"  # as on nodes of Slurm
+PYTHON_LINE = f'export PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}{PYTHON_FOLDER}"'
 START_SECONDS, HANG_SECONDS = 1800, 1800
 EFA_ENVIRONMENT = {"FI_PROVIDER": "efa", "FI_EFA_USE_HUGE_PAGE": "0", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
 
@@ -205,6 +207,7 @@ class Mark:
     token: str
     secret: str = ""  # the Secret with values of its environment
     secret_names: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # of the Secret, mounted where Python looks; a TrainJob has no pods of its own for it
     held: bool = False
     without: tuple[str, ...] = ()  # nodes that it must not run on
 
@@ -224,6 +227,8 @@ def marked(manifest: Mapping[str, Any], namespace: str, mark: Mark) -> dict[str,
         told["labels"] = {**(told.get("labels") or {}), MANAGED_BY: OURS, JOB: mark.name}
     for template in templates(made) if mark.without else ():
         _keep_away(template["spec"], mark.without)
+    for template in templates(made) if mark.files else ():
+        _mount(template["spec"], mark)
     if mark.secret_names:
         for container in containers(made):
             mine = [one for one in container.get("env") or [] if one.get("name") not in mark.secret_names]
@@ -232,6 +237,16 @@ def marked(manifest: Mapping[str, Any], namespace: str, mark: Mark) -> dict[str,
                 for name in mark.secret_names
             ]
     return made
+
+
+def _mount(spec: dict[str, Any], mark: Mark) -> None:
+    """The path of Python stays as the image sets it: a variable of the object would replace it."""
+    items = [{"key": name, "path": name} for name in mark.files]
+    volume = {"name": "cohort-python", "secret": {"secretName": mark.secret, "items": items, "defaultMode": 0o444}}
+    spec["volumes"] = [*(spec.get("volumes") or []), volume]
+    mount = {"name": "cohort-python", "mountPath": PYTHON_FOLDER, "readOnly": True}
+    for container in spec["containers"]:
+        container["volumeMounts"] = [*(container.get("volumeMounts") or []), mount]
 
 
 def _keep_away(spec: dict[str, Any], nodes: tuple[str, ...]) -> None:

@@ -376,6 +376,6 @@ def test_a_message_that_is_none_is_refused(door, body):
 
 def test_the_reporter_can_be_fetched_by_a_job(client, job):
     told(job, "nothing that is known")
-    assert "curl -fsSO http://" in page(client, job) and "from cohort import run" in page(client, job)
+    assert "from cohort import run" in page(client, job) and "/reporter/cohort.py" in page(client, job)
     answer = Client().get("/reporter/cohort.py")
     assert answer.status_code == 200 and b"class Run" in answer.content

@@ -190,6 +190,24 @@ def test_metrics_are_served_for_prometheus_to_read(node):
     server.server_close()
 
 
+def test_nodes_of_slurm_bring_the_reporter_with_them(tmp_path: Path):
+    for each in SHELF:
+        assert ("cohort.py" in node_scripts(each)) == (each.orchestrator == "slurm"), each.slug
+    for name, text in node_scripts(next(each for each in SHELF if each.orchestrator == "slurm")).items():
+        (tmp_path / name).write_text(text)
+    root = tmp_path / "root"
+    (root / "etc/enroot").mkdir(parents=True)
+    for _ in range(2):  # run again, it writes the same files again
+        subprocess.run(["bash", tmp_path / "install_reporter.sh", tmp_path, root], check=True)
+    assert (root / "etc/enroot/mounts.d/90-cohort.fstab").read_text().count("/opt/cohort/python") == 2
+    train = 'import os; from cohort import run; run.log(1, loss=2.0); print(os.environ["PYTHONPATH"], run.on)'
+    shell = f"set -u; . {root}/etc/profile.d/cohort.sh; PYTHONPATH={root}$PYTHONPATH python3 -c '{train}'"
+    told = subprocess.run(
+        ["bash", "-c", shell], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == [f"{root}/opt/cohort/python", "False"]
+
+
 @pytest.mark.parametrize("each", SHELF, ids=lambda each: each.slug)
 def test_a_script_that_was_changed_on_the_way_is_noticed(tmp_path: Path, each):
     for name, text in node_scripts(each).items():

@@ -313,6 +313,29 @@ def test_secrets_of_the_environment_lie_in_a_secret_that_goes_with_the_job(bench
     assert refused(lambda: bench.core().read_namespaced_secret(f"{spec.name}-env", "default")).status == 404
 
 
+def test_a_jobs_own_token_and_its_reporter_reach_every_pod_by_the_secret(bench):
+    spec = bench.spec("sleep 600", environment={"COHORT_RUN_TOKEN": "t0ken"}, nodes=2)
+    spec = dataclasses.replace(spec, files={"cohort.py": "run = 1"})
+    bench.launcher.submit(bench.endpoint, spec)
+    there = bench.custom().get_namespaced_custom_object("kubeflow.org", "v1", "default", "pytorchjobs", spec.name)
+    assert "t0ken" not in json.dumps(there)
+    kept = bench.core().read_namespaced_secret(f"{spec.name}-env", "default").data
+    assert {name: base64.b64decode(value) for name, value in kept.items()} == {
+        "COHORT_RUN_TOKEN": b"t0ken", "cohort.py": b"run = 1",
+    }  # fmt: skip
+    pods = bench.core().list_namespaced_pod("default", label_selector=f"{manifests.JOB}={spec.name}").items
+    assert len(pods) == 2
+    for pod in pods:
+        (container,) = pod.spec.containers
+        assert "/opt/cohort/python" in {mount.mount_path for mount in container.volume_mounts}
+        (token,) = [one for one in container.env if one.name == "COHORT_RUN_TOKEN"]
+        assert (token.value, token.value_from.secret_key_ref.name) == (None, f"{spec.name}-env")
+    assert {one.state for one in bench.launcher.observe(bench.endpoint) if one.name == spec.name} <= {
+        "starting",
+        "running",
+    }
+
+
 def test_the_api_refuses_as_the_api_server_does(bench):
     custom, spec = bench.custom(), bench.spec()
     path = ("kubeflow.org", "v1", "default", "pytorchjobs")

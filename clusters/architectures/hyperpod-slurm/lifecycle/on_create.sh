@@ -68,5 +68,6 @@ else
     systemctl enable --now slurmd
   fi
 fi
+bash "$here/install_reporter.sh" "$here"
 bash "$here/participant_setup.sh" "$here" "$role"
 echo "cohort: done"

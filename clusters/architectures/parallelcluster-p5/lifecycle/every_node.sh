@@ -28,6 +28,7 @@ type=$(curl --silent --fail --max-time 5 -H "X-aws-ec2-metadata-token: $token" "
 python3 "$here/node_check.py" "$type" "$here/expected.json"
 bash "$here/watch_node.sh" "$here"
 bash "$here/containers.sh" "$here" "$role"
+bash "$here/install_reporter.sh" "$here"
 # The head node has more to do first.
 [[ $role == controller ]] || bash "$here/participant_setup.sh" "$here" "$role"
 echo "cohort: done"
