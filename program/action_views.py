@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -18,7 +18,7 @@ from program.models import ActionItem, Decision
 from support.forms import owners_of
 from support.models import Case
 from tenants.history.models import Entry
-from tenants.models import Tenant
+from tenants.models import Membership, Tenant, holding
 from tenants.queries import lines
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -35,6 +35,12 @@ VERBS: dict[str, tuple[Any, Any]] = {
 }
 
 
+def _owner_is_here() -> Exists:
+    """Whether an item's owner still sits at the office or at the item's own organisation."""
+    seats = Membership.objects.filter(holding(), person=OuterRef("owner"), person__is_active=True)
+    return Exists(seats.filter(Q(tenant__is_office=True) | Q(tenant=OuterRef("tenant"))))
+
+
 @allow(roles.READ)
 @require_safe
 def action_items(request: HttpRequest) -> HttpResponse:
@@ -45,6 +51,9 @@ def action_items(request: HttpRequest) -> HttpResponse:
     mine = request.GET.get("owner") == "me"
     if mine:
         rows = rows.filter(owner=request.person)
+    left = request.GET.get("owner") == "nobody"
+    if left:
+        rows = rows.exclude(_owner_is_here())
     page = pages.by_name(rows, request, name="number")
     today = timezone.now().date()
     overdue = ActionItem.objects.filter(state="open", due__lt=today).count()
@@ -54,6 +63,7 @@ def action_items(request: HttpRequest) -> HttpResponse:
         "older": page.next,
         "ended": ended,
         "mine": mine,
+        "left": left,
         "today": today,
         "overdue": overdue,
         "often": often,

@@ -99,6 +99,7 @@ READ = [
     ("reports/", enablement_api.all_reports, "reports"),
     ("reports/<uuid:pk>/", enablement_api.report, "report"),
     ("members/", people_api.members, "members"),
+    ("members/<int:pk>/", people_api.member, "member"),
     ("invitations/<uuid:pk>/", people_api.invitation, "invitation"),
 ]
 
@@ -128,6 +129,8 @@ EVERYWHERE = [
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
+    ("members/<int:pk>/change/", people_api.change_member, "member-change"),
+    ("members/<int:pk>/remove/", people_api.remove_member, "member-remove"),
     ("invitations/", people_api.tenant_invitations, "invitations"),
     ("invitations/<uuid:pk>/resend/", people_api.resend, "invitation-resend"),
     ("invitations/<uuid:pk>/withdraw/", people_api.withdraw, "invitation-withdraw"),

@@ -8,6 +8,7 @@ class SupportConfig(AppConfig):
 
     def ready(self) -> None:
         import support.escalation
+        import support.leaving
         import support.telling
         import support.triage  # noqa: F401  registers the handler that opens cases
         from support.models import Case, CaseNote

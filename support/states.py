@@ -43,6 +43,7 @@ CASE_TAKEN = kind("case.taken", _("{actor} took the case {number}"), icon="user-
 CASE_GIVEN = kind(
     "case.given", _("{actor} gave the case {number} to somebody else"), icon="user-check", reacts=["case-mail"]
 )
+CASE_UNOWNED = kind("case.unowned", _("The case {number} has no owner any more: {person} left"), icon="user-minus")
 CASE_EVIDENCE = kind("case.evidence", _("The case {number} got more evidence: {what}"), icon="paperclip")
 CASE_FILE = kind("case.file", _("{actor} attached {name} to the case {number}"), icon="paperclip")
 CASE_PLANNED = kind(

@@ -11,6 +11,13 @@ NOTED = kind("interaction.noted", _("{actor} noted a {medium}"), icon="message")
 JOINED = kind("member.joined", _("{person} joined as {role}"), icon="user-plus")
 CORRECTED = kind("entry.corrected", _("{actor} corrected an entry"), icon="pencil")
 LEFT = kind("member.left", _("{person} left"), icon="user-minus")
+REMOVED = kind("member.removed", _("{actor} removed {person}"), icon="user-minus")
+ROLE_CHANGED = kind(
+    "member.role_changed", _("{actor} made {person} {role} (was {was_role}) from {starts_on}"), icon="user-check"
+)
+DAYS_CHANGED = kind(
+    "member.days_changed", _("{actor} set the last day of {person} as {role}: {until}"), icon="calendar"
+)
 ASSIGNED = kind("member.assigned", _("{person} looks after this participant: {duty}"), icon="user-check")
 UNASSIGNED = kind("member.unassigned", _("{person} no longer looks after this participant: {duty}"), icon="user-minus")
 TOKEN_ISSUED = kind("token.issued", _("{actor} issued a token named {name}"), icon="key")

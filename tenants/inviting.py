@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tenants import entries, mail
+from tenants.actions import NEWCOMER
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Delivery, Invitation, Membership, Person, Programme, Tenant
@@ -27,6 +28,7 @@ from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 from tenants.web.templatetags.show import ROLES
+from tenants.work import due
 
 LINK = re.compile(r"[A-Za-z0-9_-]{43}")
 UNKNOWN, OPEN, EXPIRED = "unknown", "open", "expired"
@@ -227,6 +229,8 @@ def _seat(row: Invitation, person: Person) -> Membership:
     seat = Membership.objects.create(
         person=person, tenant=row.tenant, role=row.role, team=row.team, starts_on=first, ends_on=row.ends_on
     )
+    if row.role == roles.SERVICE_ENGINEER and row.team:
+        due.wish(NEWCOMER, seat.pk, tenant=row.tenant)
     move(row, "accepted", by=person.actor, columns={"person": person}, role=row.role)
     timeline.record(entries.JOINED, about=row.tenant, by=person.actor, person=str(person.pk), role=row.role)
     return seat

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tenants import inviting, people, states
+from tenants import inviting, leaving, people, states
 from tenants.models import Invitation
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -43,6 +43,68 @@ MEMBERS = Listing("members", MemberShown, {"role": OneOf("role", roles.ROLES)}, 
 def members(request: Request) -> Response:
     """Seats of people, also those that ended and those that begin later."""
     return MEMBERS.answer(request, people.memberships())
+
+
+class SeatAsked(Asked):
+    role = serializers.ChoiceField(choices=roles.ROLES)
+    starts_on = serializers.DateField(
+        required=False, allow_null=True, help_text="Of another role; at once unless said."
+    )
+    ends_on = serializers.DateField(required=False, allow_null=True, help_text="The last day; open unless said.")
+    team = serializers.CharField(max_length=40, required=False, help_text="For service engineers: their component.")
+
+
+class RemovalAsked(Asked):
+    why = serializers.CharField(max_length=300, required=False, help_text="For the history.")
+
+
+class LeftShown(serializers.Serializer):
+    """What ended with a person's access."""
+
+    member = MemberShown()
+    tokens = serializers.IntegerField(help_text="Tokens that were revoked.")
+    invitations = serializers.IntegerField(help_text="Open invitations to and from the person that were withdrawn.")
+    duties = serializers.IntegerField(help_text="Participants the person looked after.")
+    contacts = serializers.IntegerField()
+    unowned = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Kind of thing: how many have no owner."
+    )
+
+
+def _member(pk: Any) -> dict[str, Any]:
+    return one(people.memberships(), MemberShown, pk)
+
+
+@allow(roles.READ)
+@extend_schema(responses=MemberShown)
+@endpoint("GET")
+def member(request: Request, pk: int) -> Response:
+    """One seat."""
+    return Response(MemberShown(_member(pk)).data)
+
+
+@allow(roles.MANAGE_PEOPLE)
+@extend_schema(request=SeatAsked, responses=MemberShown)
+@endpoint("POST")
+@repeatable(required=False)
+def change_member(request: Request, pk: int) -> Response:
+    """Give a member another role from a day on, or another last day; the answer is the seat that holds then."""
+    sent = asked(SeatAsked, request)
+    row = one(people.memberships(), None, pk)
+    new = leaving.change(seat=row, by=request.actor, person=request.person, giver=request.role, **sent)
+    return Response(MemberShown(_member(new.pk)).data)
+
+
+@allow(roles.MANAGE_PEOPLE)
+@extend_schema(request=RemovalAsked, responses=LeftShown)
+@endpoint("POST")
+@repeatable(required=False)
+def remove_member(request: Request, pk: int) -> Response:
+    """Take a member's access away at once, and say what ended with it."""
+    sent = asked(RemovalAsked, request)
+    row = one(people.memberships(), None, pk)
+    left = leaving.remove(seat=row, by=request.actor, person=request.person, **sent)
+    return Response(LeftShown({"member": _member(pk), **leaving.told(left)}).data)
 
 
 class InvitationShown(Shown):

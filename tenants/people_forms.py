@@ -19,6 +19,15 @@ def day(label: Any, **more: Any) -> forms.DateField:
     return forms.DateField(label=label, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"), **more)
 
 
+def component() -> forms.CharField:
+    return forms.CharField(
+        label=gettext_lazy("Component"),
+        max_length=40,
+        required=False,
+        help_text=gettext_lazy("For service engineers: the component they answer for."),
+    )
+
+
 class InvitationForm(forms.Form):
     """Whom to invite, as what, from when to when."""
 
@@ -31,11 +40,44 @@ class InvitationForm(forms.Form):
         gettext_lazy("Until"), required=False, help_text=gettext_lazy("The last day with access. Empty: open.")
     )
     language = forms.ChoiceField(label=gettext_lazy("Language of the mail"), choices=settings.LANGUAGES)
+    team = component()
 
-    def __init__(self, *args: Any, roles: Iterable[tuple[str, Any]], language: str, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, roles: Iterable[tuple[str, Any]], language: str, at_office: bool, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["role"].choices = list(roles)  # type: ignore[attr-defined]
         self.fields["language"].initial = language
+        if not at_office:
+            del self.fields["team"]
+
+
+class SeatForm(forms.Form):
+    """Another role, or other days; empty days leave it open."""
+
+    role = forms.ChoiceField(label=gettext_lazy("Role"))
+    starts_on = day(
+        gettext_lazy("From"), required=False, help_text=gettext_lazy("For another role. Empty: from now on.")
+    )
+    ends_on = day(
+        gettext_lazy("Until"), required=False, help_text=gettext_lazy("The last day with access. Empty: open.")
+    )
+
+    team = component()
+
+    def __init__(self, *args: Any, roles: Iterable[tuple[str, Any]], at_office: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = list(roles)  # type: ignore[attr-defined]
+        if not at_office:
+            del self.fields["team"]
+
+
+class RemovalForm(forms.Form):
+    """Why somebody loses access."""
+
+    why = forms.CharField(
+        label=gettext_lazy("Why"), required=False, max_length=300, help_text=gettext_lazy("The history keeps it.")
+    )
 
 
 def timezone_named(asked: str) -> str:

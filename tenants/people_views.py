@@ -10,12 +10,13 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from tenants import inviting
+from tenants import inviting, leaving
 from tenants import people as reads
-from tenants.models import Invitation
-from tenants.people_forms import InvitationForm
+from tenants.models import Invitation, Membership
+from tenants.people_forms import InvitationForm, RemovalForm, SeatForm
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
@@ -58,7 +59,12 @@ def people(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def invite(request: HttpRequest) -> HttpResponse:
     """Invite an address, by mail."""
-    form = InvitationForm(posted(request), roles=reads.words_of(gives(request)), language=request.person.language)
+    form = InvitationForm(
+        posted(request),
+        roles=reads.words_of(gives(request)),
+        language=request.person.language,
+        at_office=request.tenant.is_office,
+    )
     refused = None
     if request.method == "POST" and form.is_valid():
         told = dict(form.cleaned_data)
@@ -95,3 +101,65 @@ def send_again(request: HttpRequest, pk: UUID) -> HttpResponse:
 def withdraw(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Make the link worthless."""
     return _act(request, pk, inviting.withdraw, _("The invitation of %(email)s is withdrawn."))
+
+
+def _seat(request: HttpRequest, pk: int) -> Membership:
+    rows = reads.memberships().filter(tenant=request.tenant).select_related("person", "tenant")
+    return get_object_or_404(rows, pk=pk)
+
+
+@allow(roles.MANAGE_PEOPLE)
+@require_http_methods(["GET", "POST"])
+def change_seat(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give a member another role or another last day."""
+    row, refused = _seat(request, pk), None
+    initial = {"role": row.role, "ends_on": row.ends_on, "team": row.team}
+    offered = {"roles": reads.words_of(gives(request)), "at_office": request.tenant.is_office}
+    form = SeatForm(posted(request), **offered, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        values = {"seat": row, "by": request.actor, "person": request.person, "giver": request.role}
+        done, refused = attempt(leaving.change, **values, **form.cleaned_data)
+        if done is not None:
+            messages.success(request, _("Saved. The history keeps what it was before."))
+            return see_other(reverse("people", args=[request.tenant.slug]))
+        refused = put_on_the_form(form, refused)
+    context = {"form": form, "refused": refused, "title": _("Change access"), "about": row.person, "submit": _("Save")}
+    status = 200 if request.method == "GET" else refused.status if refused else 422
+    return render(request, "tenants/people_form.html", context, status=status)
+
+
+@allow(roles.MANAGE_PEOPLE)
+@require_http_methods(["GET", "POST"])
+def remove_seat(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a member's access away at once; the page says first what ends with it."""
+    row, refused = _seat(request, pk), None
+    form = RemovalForm(posted(request))
+    if request.method == "POST" and form.is_valid():
+        values = {"seat": row, "by": request.actor, "person": request.person, "why": form.cleaned_data["why"]}
+        left, refused = attempt(leaving.remove, **values)
+        if left is not None:
+            _say_what_ended(request, row, left)
+            myself = row.person_id == request.person.pk
+            return see_other("/" if myself else reverse("people", args=[request.tenant.slug]))
+    lead = _(
+        "Access ends at once: sessions, tokens and open invitations too. What this person owns here waits for another "
+        "owner. The history stays."
+    )
+    context = {
+        "form": form, "refused": refused, "title": _("Remove access"), "about": row.person, "lead": lead,
+        "submit": _("Remove"), "tone": "bad",
+    }  # fmt: skip
+    status = 200 if request.method == "GET" else refused.status if refused else 422
+    return render(request, "tenants/people_form.html", context, status=status)
+
+
+def _say_what_ended(request: HttpRequest, row: Membership, left: leaving.Left) -> None:
+    messages.success(request, _("%(name)s has no access any more.") % {"name": row.person})
+    owned = sum(left.unowned.values())
+    if owned:
+        sentence = ngettext(
+            '%(n)s thing has no owner now; look for it under "Nobody yet".',
+            '%(n)s things have no owner now; look for them under "Nobody yet".',
+            owned,
+        )
+        messages.warning(request, sentence % {"n": owned})

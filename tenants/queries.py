@@ -16,10 +16,12 @@ from tenants.history import timeline
 from tenants.history.models import Entry, Note
 from tenants.models import ApiToken, Person, Tenant
 from tenants.wall.acting import scope
+from tenants.web.templatetags.show import ROLES
 
 # A fact that names what somebody wrote -> where the text lies; a layer adds its own.
 WRITTEN: dict[str, Any] = {"note": Note}
 PEOPLE = ("person", "owner")  # facts that are the id of a person
+A_ROLE = ("role", "was_role")
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORST = ("critical", "urgent", "high")
 
@@ -105,6 +107,7 @@ def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
     declared = timeline.KINDS.get(entry.kind)
     name = names.get(entry.actor, entry.actor)
     facts = entry.facts | {fact: names.get(who, _("a former member")) for fact, who in _meant(entry).items()}
+    facts = facts | {fact: ROLES.get(facts[fact], facts[fact]) for fact in A_ROLE if fact in facts}
     if "changes" in facts:
         facts = facts | {
             "changes": {field_label(entry.subject, field): pair for field, pair in facts["changes"].items()},

@@ -455,6 +455,8 @@ def _history(made: Examples, participation: Participation, world: World) -> None
 def _people(made: Examples, by: Person) -> None:
     """Who is invited, who asks to join, whom to call."""
     slug = made.tenant.slug
+    viewer = Membership.objects.get(tenant=made.tenant, role="viewer")
+    made.by_noun |= {"members": viewer, "people": viewer}
     made.by_noun["invitations"] = invite(
         tenant=made.tenant, email=f"invited@{slug}.example", role="viewer", by=by.actor, giver="programme_manager",
         team=f"team-{slug}",
