@@ -13,7 +13,8 @@ from django.utils import timezone
 from clusters.engine import job_runs, job_specs, job_watching, reaching, turns, waiting
 from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow, recounted, together, whole_or_not_running
-from clusters.launchers import Endpoint, JobSeen, Launcher, launcher
+from clusters.engine.job_turns import Nodes, Turn
+from clusters.launchers import Endpoint, JobSeen, Launcher, Tidies, launcher
 from clusters.launchers.log_pages import next_page
 from clusters.models import Cluster, ClusterAccess, ExternalObject, Job, JobProgress
 from clusters.providers import Account, ProviderError
@@ -71,13 +72,12 @@ def step(held: due.Held) -> None:
     for job in known.jobs:
         if seen := listed.get(job.engine_name):
             listed[job.engine_name] = recounted(seen, job.state, job.restarts, job.started_at)
-    todo = {
-        job.pk: (job, listed.get(job.engine_name), _followed(known, scheduler, job, listed.get(job.engine_name)))
-        for job in known.jobs
-    }
-    todo = waiting.explained(known.cluster.orchestrator, lambda: scheduler.nodes(endpoint), todo, known.now)
+    nodes = Nodes(lambda: scheduler.nodes(endpoint))
+    seen_of = [(job, listed.get(job.engine_name)) for job in known.jobs]
+    todo = [Turn(job, seen, _followed(known, scheduler, job, seen)) for job, seen in seen_of]
+    todo = waiting.explained(known.cluster.orchestrator, nodes, todo, known.now)
     called = _one_call(held, known, scheduler, endpoint, todo)
-    lost = _lost_nodes(scheduler, endpoint, todo)
+    lost = _lost_nodes(nodes, todo)
     tails = _tails(scheduler, known, endpoint, todo)
     untidy = _untidy(scheduler, endpoint, todo)
     with acting_for(held.tenant_id, staff=True):
@@ -160,9 +160,9 @@ class Called:
 
 
 def _one_call(
-    held: due.Held, known: Known, scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]
+    held: due.Held, known: Known, scheduler: Launcher[Any], endpoint: Endpoint, todo: list[Turn]
 ) -> Called | None:
-    found = next(((job, step.call) for job, _, step in todo.values() if step.call), None)
+    found = next(((turn.job, turn.step.call) for turn in todo if turn.step.call), None)
     if found is None:
         return None
     job, verb = found
@@ -184,10 +184,11 @@ def _one_call(
 
 
 def _tails(
-    scheduler: Launcher[Any], known: Known, endpoint: Endpoint, todo: dict[Any, Any]
+    scheduler: Launcher[Any], known: Known, endpoint: Endpoint, todo: list[Turn]
 ) -> dict[Any, job_watching.Output]:
     """What those that run, and those that have just ended, wrote since; the ended first, they are evidence."""
-    wanted = [(job, seen) for job, seen, _ in todo.values() if seen and (seen.started_at or seen.state in JOB_ENDS)]
+    told = [(turn.job, turn.seen) for turn in todo if turn.seen]
+    wanted = [(job, seen) for job, seen in told if seen.started_at or seen.state in JOB_ENDS]
     wanted.sort(key=lambda pair: (pair[1].state not in JOB_ENDS, pair[0].log_read_at is not None, pair[0].log_read_at))
     tails: dict[Any, job_watching.Output] = {}
     for job, seen in wanted[:LOGS_A_STEP]:
@@ -215,11 +216,13 @@ def _output(scheduler: Launcher[Any], known: Known, endpoint: Endpoint, job: Job
     return job_watching.understood(whole, progress, job.log_tail, known.now)
 
 
-def _untidy(scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]) -> set[Any]:
+def _untidy(scheduler: Launcher[Any], endpoint: Endpoint, todo: list[Turn]) -> set[Any]:
     """Take away what jobs that have just ended still hold; whose remains could not be taken away ends a little later."""
     left: set[Any] = set()
-    for job, seen, step in todo.values():
-        if seen is None or step.state not in JOB_ENDS:
+    if not isinstance(scheduler, Tidies):
+        return left
+    for job, seen in [(turn.job, turn.seen) for turn in todo if turn.step.state in JOB_ENDS]:
+        if seen is None:
             continue
         try:
             taken = scheduler.tidy(endpoint, seen.external_id)
@@ -233,19 +236,12 @@ def _untidy(scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]) 
     return left
 
 
-def _lost_nodes(scheduler: Launcher[Any], endpoint: Endpoint, todo: dict[Any, Any]) -> dict[str, str]:
+def _lost_nodes(nodes: Nodes, todo: list[Turn]) -> dict[str, str]:
     """Node -> what the scheduler says of it, of nodes that are down; asked only when a job was begun again."""
-    if not any(seen and seen.restarts > job.restarts for job, seen, _ in todo.values()):
+    if not any(turn.seen and (turn.seen.restarts or 0) > turn.job.restarts for turn in todo):
         return {}
-    try:
-        return {
-            node.name: node.reason or node.engine_state
-            for node in scheduler.nodes(endpoint)
-            if node.state in ("down", "draining")
-        }
-    except ProviderError as error:
-        metrics.provider_error("scheduler", error.kind)
-        return {}
+    told = nodes.told() or ()
+    return {node.name: node.reason or node.engine_state for node in told if node.state in ("down", "draining")}
 
 
 def _unread_evidence(seen: JobSeen | None, step: Followed, tail: job_watching.Output | None) -> bool:
@@ -265,23 +261,26 @@ def _write(
     held: due.Held,
     known: Known,
     endpoint: Endpoint,
-    todo: dict[Any, Any],
+    todo: list[Turn],
     called: Called | None,
     tails: dict[Any, job_watching.Output],
     untidy: set[Any],
     lost: dict[str, str],
 ) -> None:
-    unread = untidy | {pk for pk, (_, seen, step) in todo.items() if _unread_evidence(seen, step, tails.get(pk))}
+    unread = untidy | {turn.job.pk for turn in todo if _unread_evidence(turn.seen, turn.step, tails.get(turn.job.pk))}
     Cluster.objects.select_for_update().get(pk=known.cluster.pk)
-    rows = {row.pk: row for row in Job.objects.select_for_update().filter(pk__in=list(todo)).order_by("pk")}
-    more = any(step.call for job, _, step in todo.values() if called is None or job.pk != called.job.pk)
-    live = bool(unread) or any(step.state not in JOB_ENDS for _, _, step in todo.values())
+    rows = {
+        row.pk: row
+        for row in Job.objects.select_for_update().filter(pk__in=[turn.job.pk for turn in todo]).order_by("pk")
+    }
+    more = any(turn.step.call for turn in todo if called is None or turn.job.pk != called.job.pk)
+    live = bool(unread) or any(turn.step.state not in JOB_ENDS for turn in todo)
     due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
     if known.access is None and known.way.agent is None:
         reaching.keep(known.cluster, endpoint)
     same: list[Any] = []
-    for job, seen, step in todo.values():
-        row = rows[job.pk]
+    for turn in todo:
+        row, seen, step = rows[turn.job.pk], turn.seen, turn.step
         if row.state in JOB_ENDS or row.pk in unread:
             continue
         mine = called if called is not None and called.job.pk == row.pk else None
@@ -292,10 +291,10 @@ def _write(
         _stopped_at_its_limit(row, seen, step)
         job_runs.write(row, seen, step, mine.error if mine else None)
     Job.objects.filter(pk__in=same).update(observed_at=Now())
-    proven = any(step.state in JOB_ENDS for job, _, step in todo.values() if job.purpose == Job.Purpose.PROOF)
+    proven = any(turn.step.state in JOB_ENDS for turn in todo if turn.job.purpose == Job.Purpose.PROOF)
     if proven or lost:  # what the provider says of a node that the scheduler lost is not waited for
         turns.wish(known.cluster)
-    if any(step.state in JOB_ENDS for _, _, step in todo.values()):
+    if any(turn.step.state in JOB_ENDS for turn in todo):
         turns.wish_for_count(known.cluster)
 
 

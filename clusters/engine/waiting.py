@@ -1,18 +1,12 @@
 """Why a job waits on a ParallelCluster: what EC2 said when its nodes were asked for, and how long nobody asks again."""
 
-import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import structlog
-
-from clusters.launchers import JobSeen, NodeSeen
-from clusters.providers import ProviderError
-from tenants import metrics
-
-log = structlog.get_logger(__name__)
+from clusters.engine.job_turns import Nodes, Turn
+from clusters.launchers import NodeSeen
 
 # ParallelCluster writes EC2's code into the reason of a node, and leaves its compute resource alone for so long.
 CODE = re.compile(r"\(Code:\s*([\w.]+)\)")
@@ -20,28 +14,20 @@ LEFT_ALONE = timedelta(seconds=600)
 NAMED = 3
 
 
-def explained(
-    orchestrator: str, ask: Callable[[], Sequence[NodeSeen]], todo: Mapping[Any, tuple[Any, JobSeen | None, Any]],
-    now: datetime,
-) -> dict[Any, tuple[Any, JobSeen | None, Any]]:  # fmt: skip
+def explained(orchestrator: str, nodes: Nodes, turns: Sequence[Turn], now: datetime) -> list[Turn]:
     """The jobs of a step, those that wait with the reason of their nodes. The nodes are asked for only where one waits."""
-    waiting = [key for key, (_job, seen, _step) in todo.items() if seen is not None and seen.state == "queued"]
-    if orchestrator != "parallelcluster" or not waiting:
-        return dict(todo)
-    try:
-        nodes = ask()
-    except ProviderError as error:
-        metrics.provider_error("scheduler", error.kind)
-        log.warning("nodes_not_seen", kind=error.kind, message=error.message)
-        return dict(todo)
-    found = dict(todo)
-    for key in waiting:
-        job, seen, step = todo[key]
-        assert seen is not None
-        said = why(nodes, job.partition, now)
-        if said:
-            found[key] = (job, dataclasses.replace(seen, reason=" ".join(filter(None, [seen.reason, said]))), step)
-    return found
+    waiting = any(turn.seen is not None and turn.seen.state == "queued" for turn in turns)
+    told = nodes.told() if orchestrator == "parallelcluster" and waiting else None
+    return [_explained(turn, told, now) for turn in turns] if told else list(turns)
+
+
+def _explained(turn: Turn, nodes: Sequence[NodeSeen], now: datetime) -> Turn:
+    if turn.seen is None or turn.seen.state != "queued":
+        return turn
+    said = why(nodes, turn.job.partition, now)
+    if not said:
+        return turn
+    return replace(turn, seen=replace(turn.seen, reason=" ".join(filter(None, [turn.seen.reason, said]))))
 
 
 def why(nodes: Sequence[NodeSeen], partition: str, now: datetime) -> str:

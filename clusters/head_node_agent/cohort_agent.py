@@ -33,7 +33,9 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 JOB_ID = re.compile(r"[0-9]{1,10}(_[0-9]{1,10})?")
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,119}")
 NODE_STATES = {"down", "drain", "resume"}
-VERBS = {"hold": "hold", "release": "release", "requeue": "requeue", "requeuehold": "requeuehold"}
+# `incomplete` keeps Slurm from beginning again what has ended in the meantime.
+VERBS = {"hold": ["hold"], "release": ["release"], "requeue": ["requeue", "incomplete"],
+         "requeuehold": ["requeuehold", "incomplete"]}  # fmt: skip
 NOT_THERE = re.compile(r"invalid job id|already (completing|completed|finished)|job/step already", re.I)
 # Nothing is decided by these: it may have been done all the same.
 NO_ANSWER = re.compile(
@@ -50,6 +52,7 @@ TOKEN_TRIES = 3
 LARGEST_ANSWER = 8_000_000
 WHOLE_REPORT_SECONDS, ACCOUNTS_SECONDS = 60, 60
 ENDS = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED", "REVOKED"}  # fmt: skip
+RUN_ENDS = ENDS | {"REQUEUED"}  # a run that was ended so that its job begins again held its nodes all the same
 
 
 class Unknown(Exception):
@@ -339,7 +342,7 @@ class Orders:
             self.programs.run(*words, keep=keep)
             return {"ok": True}
         job = checked(JOB_ID, asked["job"])
-        words = ["scancel", job] if kind == "cancel" else ["scontrol", VERBS[kind], job] if kind in VERBS else None
+        words = ["scancel", job] if kind == "cancel" else ["scontrol", *VERBS[kind], job] if kind in VERBS else None
         if words is None:
             raise Refused(f"this agent ({VERSION}) does not know the order '{kind}'")
         try:
@@ -538,7 +541,7 @@ class Eyes:
             identity, state, code, start, end, nodes, tres, partition, user, name = cells
             counts[identity] = counts.get(identity, 0) + 1
             word = state.split(" ")[0]
-            if word in ENDS and seconds(end) >= since:
+            if word in RUN_ENDS and seconds(end) >= since:
                 rows.append(
                     {
                         "job": identity[:60], "attempt": counts[identity], "name": name[:200], "state": word[:40],

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from clusters.providers import Account
+from clusters.providers import Account, ProviderError
 
 State = Literal["queued", "starting", "running", "recovering", "succeeded", "failed", "cancelled", "timed_out"]
 NodeState = Literal["idle", "busy", "draining", "down", "unknown"]
+# What not every scheduler can do: fields of LaunchSpec by their names, and two of the verbs below.
+Ability = Literal["array", "after", "begin_at", "only", "requeue", "ended"]
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,19 @@ class Ended:
     signal: int | None = None
 
 
+def refuse(spec: LaunchSpec, cannot: Mapping[Ability, str]) -> None:
+    """Raises `refused` with a launcher's own sentence when a job wants what it cannot do."""
+    asked: Mapping[Ability, object] = {
+        "array": spec.array,
+        "after": spec.after,
+        "begin_at": spec.begin_at,
+        "only": spec.only,
+    }
+    for ability, wanted in asked.items():
+        if wanted and ability in cannot:
+            raise ProviderError("refused", cannot[ability], code="NotHere")
+
+
 E = TypeVar("E", contravariant=True)
 
 
@@ -132,6 +147,10 @@ class Launcher(Protocol[E]):
     """All may raise clusters.providers.ProviderError; `submit` raises kind `unclear` when no answer came."""
 
     consistency: float  # seconds after a call for which it proves nothing that a job is not in the list
+
+    def cannot(self, endpoint: E) -> Mapping[Ability, str]:
+        """What it never does on this cluster -> the sentence with which it refuses it. Asks nobody."""
+        ...
 
     def submit(self, endpoint: E, spec: LaunchSpec) -> str:
         """The scheduler's id. Looks for a job of that name, and takes it over, before it submits."""
@@ -156,12 +175,17 @@ class Launcher(Protocol[E]):
 
     def tail(self, account: Account, endpoint: E, external_id: str, lines: int = 200) -> str: ...
 
-    def tidy(self, endpoint: E, external_id: str) -> int:
-        """Take away what a job that has ended still holds; how many things that were."""
-        ...
-
     def ended(self, endpoint: E, since: datetime) -> list[Ended]:
         """Runs that accounting says have ended since. Raises `refused`, code NoAccounting, where the cluster keeps none."""
+        ...
+
+
+@runtime_checkable
+class Tidies(Protocol[E]):
+    """What only a launcher has whose scheduler leaves something of a job behind."""
+
+    def tidy(self, endpoint: E, external_id: str) -> int:
+        """Take away what a job that has ended still holds; how many things that were."""
         ...
 
 

@@ -4,6 +4,7 @@ It asks no cloud, only our own tables, and so it is the one launcher that knows 
 """
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters.actions import agents
-from clusters.launchers import AgentEndpoint, Ended, JobSeen, LaunchSpec, NodeSeen
+from clusters.launchers import Ability, AgentEndpoint, Ended, JobSeen, LaunchSpec, NodeSeen
 from clusters.launchers.slurm_dialects import Dialect, state
 from clusters.models import AgentLog, AgentOrder, AgentRun, HeadNodeAgent
 from clusters.providers import Account, ProviderError
@@ -27,6 +28,9 @@ class ByAgent:
     """The launcher of a cluster whose head node asks us, because we cannot ask it."""
 
     consistency = math.inf  # an order may lie for a while before the head node fetches it
+
+    def cannot(self, endpoint: AgentEndpoint) -> Mapping[Ability, str]:
+        return {}  # Slurm's own programs have a word for everything; whether accounts are kept, the agent tells
 
     def submit(self, endpoint: AgentEndpoint, spec: LaunchSpec) -> str:
         """Gives the order, once for each name. Raises `unclear` until the agent has answered it."""
@@ -74,9 +78,6 @@ class ByAgent:
 
     def requeue(self, endpoint: AgentEndpoint, external_id: str) -> None:
         self._tell(endpoint, AgentOrder.Kind.REQUEUE, external_id, {"job": external_id})
-
-    def tidy(self, endpoint: AgentEndpoint, external_id: str) -> int:
-        return 0  # Slurm ends every process of a job itself
 
     def set_node(self, endpoint: AgentEndpoint, name: str, wanted: str, reason: str) -> None:
         """Set a node down, drain it, or resume it: down, drain, resume."""
@@ -179,7 +180,7 @@ def _asked(spec: LaunchSpec) -> dict[str, Any]:
 def _ended(row: AgentRun) -> Ended:
     ours, theirs = state([row.engine_state], 0)
     return Ended(
-        external_id=row.external_id.split("_")[0],
+        external_id=row.external_id,  # of a task of an array its own, 57_0: tasks are runs beside each other
         attempt=row.attempt,
         name=row.name,
         state=ours,

@@ -2,14 +2,13 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import urllib3
 
-from clusters.launchers import Ended, JobSeen, KubernetesEndpoint, LaunchSpec, NodeSeen, manifests
+from clusters.launchers import Ability, Ended, JobSeen, KubernetesEndpoint, LaunchSpec, NodeSeen, manifests, refuse
 from clusters.launchers import kubernetes_words as words
 from clusters.providers import Account, ProviderError
 
@@ -19,12 +18,23 @@ OURS = f"{manifests.MANAGED_BY}={manifests.OURS}"
 KUEUE = ("kueue.x-k8s.io", "v1beta1", "workloads")
 JOB_UID = "kueue.x-k8s.io/job-uid"
 CLIENTS = 50
+CANNOT: Mapping[Ability, str] = {
+    "array": "Kubernetes knows no arrays of jobs; launch one job for each task.",
+    "after": "On Kubernetes no job waits for another; launch it when the other has ended.",
+    "begin_at": "On Kubernetes no job waits for a time; launch it then.",
+    # HyperPod's own kind can; the verb looks at the kind.
+    "requeue": "It cannot be sent back to its queue. Cancel it and launch it again; it begins from its checkpoint.",
+    "ended": "Kubernetes keeps no accounts of jobs that have ended.",
+}
 
 
 class Kubernetes:
     """The launcher of an EKS cluster. A job's name is its key, and the API keeps two of one name apart by itself."""
 
     consistency = 0.0  # its lists are read from what a majority of its database holds
+
+    def cannot(self, endpoint: KubernetesEndpoint) -> Mapping[Ability, str]:
+        return CANNOT
 
     def submit(self, endpoint: KubernetesEndpoint, spec: LaunchSpec) -> str:
         """Creates the object; what is there under its name already is taken over if we made it, and refused if not."""
@@ -33,13 +43,11 @@ class Kubernetes:
         kind = str(spec.manifest.get("kind"))
         if kind not in manifests.KINDS:
             raise ProviderError("refused", f"{kind} is none of {', '.join(manifests.KINDS)}.", code="UnknownKind")
-        if spec.array or spec.after or spec.begin_at:
-            sentence = "Kubernetes knows no arrays, no job that waits for another and none that waits for a time; launch it then."
-            raise ProviderError("refused", sentence, code="NotHere")
+        refuse(spec, CANNOT)
         token = spec.comment or spec.name
         secret = f"{spec.name}-env" if spec.environment or spec.files else ""
         names, files = tuple(sorted(spec.environment)), tuple(sorted(spec.files))
-        mark = manifests.Mark(spec.name, token, secret, names, files, spec.held, spec.without)
+        mark = manifests.Mark(spec.name, token, secret, names, files, spec.held, spec.only, spec.without)
         body = manifests.marked(spec.manifest, endpoint.namespace, mark)
         if secret:
             # First: a container whose variables are not there yet counts against its job's time limit.
@@ -115,8 +123,7 @@ class Kubernetes:
             return
         kind, name = told
         if kind != "HyperPodPyTorchJob":
-            sentence = f"A {kind} cannot be sent back to its queue. Cancel it and launch it again; it begins from its checkpoint."
-            raise ProviderError("refused", sentence, code="NoRequeue")
+            raise ProviderError("refused", f"{name} is a {kind}. {CANNOT['requeue']}", code="NoRequeue")
         pods = words.still_running(_pods(endpoint, f"{manifests.JOB}={name}"))
         if pods:
             _call(
@@ -162,7 +169,7 @@ class Kubernetes:
         return str(answer.data.decode("utf-8", "replace")).rstrip("\n")
 
     def ended(self, endpoint: KubernetesEndpoint, since: datetime) -> list[Ended]:
-        raise ProviderError("refused", "Kubernetes keeps no accounts of jobs that have ended.", code="NoAccounting")
+        raise ProviderError("refused", CANNOT["ended"], code="NoAccounting")
 
     def tidy(self, endpoint: KubernetesEndpoint, external_id: str) -> int:
         """Delete pods that an ended job has left running; returns how many there were."""
@@ -227,7 +234,6 @@ class Clients:
 
     def __init__(self) -> None:
         self.made: dict[tuple[str, str], Any] = {}
-        self.files: list[Any] = []
 
     def client(self, endpoint: KubernetesEndpoint) -> Any:
         # Here and not above: the library takes more than a second to load, and only who speaks to Kubernetes needs it.
@@ -236,25 +242,15 @@ class Clients:
         key = (endpoint.url, endpoint.ca_pem)
         if key not in self.made:
             if len(self.made) >= CLIENTS:
-                self.clear()
+                self.made.clear()
             settings = client.Configuration()
             settings.host, settings.retries, settings.verify_ssl = endpoint.url, False, True
-            settings.ssl_ca_cert = self._file(endpoint.ca_pem)
-            self.made[key] = client.ApiClient(settings)
+            made = client.ApiClient(settings)
+            # The library takes the authority as a file only, and a child of ours that lets go of it would delete ours.
+            made.rest_client.pool_manager.connection_pool_kw |= {"ca_certs": None, "ca_cert_data": endpoint.ca_pem}
+            self.made[key] = made
         self.made[key].set_default_header("authorization", f"Bearer {endpoint.token}")
         return self.made[key]
-
-    def _file(self, text: str) -> str:
-        """The library takes the authority as a file; it lives as long as the client."""
-        file = tempfile.NamedTemporaryFile("w", prefix="cohort-ca-", suffix=".pem")  # noqa: SIM115
-        file.write(text)
-        file.flush()
-        self.files.append(file)
-        return file.name
-
-    def clear(self) -> None:
-        self.made.clear()
-        self.files.clear()
 
 
 _clients = Clients()

@@ -13,6 +13,7 @@ JOB, TOKEN, HELD = "cohort/job", "cohort/token", "cohort/held"
 QUEUE, PRIORITY = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 AUTO_RESUME = "sagemaker.amazonaws.com/enable-job-auto-resume"
 MOST_RESUMES = "sagemaker.amazonaws.com/job-max-retry-count"
+HOSTNAME = "kubernetes.io/hostname"
 HEALTH, DEEP = "sagemaker.amazonaws.com/node-health-status", "sagemaker.amazonaws.com/deep-health-check-status"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 GPU, NEURON, EFA = "nvidia.com/gpu", "aws.amazon.com/neuron", "vpc.amazonaws.com/efa"
@@ -21,7 +22,7 @@ KINDS = {  # kind -> (group, version, plural)
     "HyperPodPyTorchJob": ("sagemaker.amazonaws.com", "v1", "hyperpodpytorchjobs"),
     "TrainJob": ("trainer.kubeflow.org", "v1alpha1", "trainjobs"),
 }
-RUNTIME = "torch-distributed"
+RUNTIME, MANAGER = "torch-distributed", "cohort/launcher"
 # What the daemons of a node keep of it: a job that asked for all of it would never be let in.
 OVERHEAD = 0.1
 PYTHON_FOLDER = "/opt/cohort/python"  # as on nodes of Slurm
@@ -123,19 +124,22 @@ def train_job(place: Place, work: Work) -> dict[str, Any]:
     if work.processes_per_node:
         trainer["numProcPerNode"] = work.processes_per_node
     selector = {INSTANCE_TYPE: facts.ml_name(place.instance_type), HEALTH: "Schedulable"}
-    patch = {"name": "node", "template": {"spec": {"template": {"spec": {"nodeSelector": selector}}}}}
     spec: dict[str, Any] = {
         "runtimeRef": {"name": RUNTIME, "kind": "ClusterTrainingRuntime", "apiGroup": "trainer.kubeflow.org"},
         "trainer": trainer,
-        "runtimePatches": [
-            {"manager": "cohort/launcher", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [patch]}}}}
-        ],
+        "runtimePatches": [_runtime_patch({"nodeSelector": selector})],
     }
     if work.time_limit_minutes is not None:
         spec["activeDeadlineSeconds"] = work.time_limit_minutes * 60
     if place.queue:
         spec["suspend"] = True  # Kueue lets go only what it finds held back
     return _object("TrainJob", place, work, spec)
+
+
+def _runtime_patch(pod: dict[str, Any]) -> dict[str, Any]:
+    """What is changed in the pods that the runtime brings."""
+    patch = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
+    return {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [patch]}}}}
 
 
 RENDERERS: Mapping[str, Callable[[Place, Work], dict[str, Any]]] = {
@@ -152,6 +156,16 @@ def _object(kind: str, place: Place, work: Work, spec: dict[str, Any]) -> dict[s
     if place.queue:
         meta["labels"] = {name: value for name, value in labels.items() if value}
     return {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": meta, "spec": spec}
+
+
+def queued(manifest: dict[str, Any], queue: str, priority: str) -> dict[str, Any]:
+    """Somebody's own object, let in by the cluster's queue unless it names one itself."""
+    meta = manifest.setdefault("metadata", {})
+    if not queue or (meta.get("labels") or {}).get(QUEUE):
+        return manifest
+    meta["labels"] = {**(meta.get("labels") or {}), QUEUE: queue, **({PRIORITY: priority} if priority else {})}
+    suspend(manifest, True)  # Kueue lets go only what it finds held back
+    return manifest
 
 
 def _template(place: Place, work: Work, container: str, environment: Mapping[str, str]) -> dict[str, Any]:
@@ -209,6 +223,7 @@ class Mark:
     secret_names: tuple[str, ...] = ()
     files: tuple[str, ...] = ()  # of the Secret, mounted where Python looks; a TrainJob has no pods of its own for it
     held: bool = False
+    only: tuple[str, ...] = ()  # the nodes that it must run on
     without: tuple[str, ...] = ()  # nodes that it must not run on
 
 
@@ -225,8 +240,8 @@ def marked(manifest: Mapping[str, Any], namespace: str, mark: Mark) -> dict[str,
     for template in templates(made):
         told = template.setdefault("metadata", {})
         told["labels"] = {**(told.get("labels") or {}), MANAGED_BY: OURS, JOB: mark.name}
-    for template in templates(made) if mark.without else ():
-        _keep_away(template["spec"], mark.without)
+    for spec in pod_specs(made) if mark.only or mark.without else ():
+        _place(spec, mark)
     for template in templates(made) if mark.files else ():
         _mount(template["spec"], mark)
     if mark.secret_names:
@@ -249,13 +264,14 @@ def _mount(spec: dict[str, Any], mark: Mark) -> None:
         container["volumeMounts"] = [*(container.get("volumeMounts") or []), mount]
 
 
-def _keep_away(spec: dict[str, Any], nodes: tuple[str, ...]) -> None:
+def _place(spec: dict[str, Any], mark: Mark) -> None:
     """Each of the terms that a pod is placed by is one of several choices, so each has to say it."""
+    rules = [("In", mark.only), ("NotIn", mark.without)]
+    wanted = [{"key": HOSTNAME, "operator": word, "values": list(names)} for word, names in rules if names]
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {})
     for term in required.setdefault("nodeSelectorTerms", [{}]):
-        wanted = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": list(nodes)}
-        term["matchExpressions"] = [*(term.get("matchExpressions") or []), wanted]
+        term["matchExpressions"] = [*(term.get("matchExpressions") or []), *copy.deepcopy(wanted)]
 
 
 def suspend(manifest: dict[str, Any], wanted: bool) -> None:
@@ -274,6 +290,19 @@ def templates(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from (role["template"] for role in spec.get("pytorchReplicaSpecs", {}).values())
     elif manifest.get("kind") == "HyperPodPyTorchJob":
         yield from (role["template"] for role in spec.get("replicaSpecs", []))
+
+
+def pod_specs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Where it is said on which nodes its pods run: in each template, or in what a TrainJob changes of its runtime."""
+    for template in templates(manifest):
+        yield template["spec"]
+    if manifest.get("kind") == "TrainJob":
+        patches = manifest["spec"].setdefault("runtimePatches", [])
+        if not any(patch.get("manager") == MANAGER for patch in patches):
+            patches.append(_runtime_patch({}))
+        [mine] = [patch for patch in patches if patch.get("manager") == MANAGER]
+        for job in mine["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]:
+            yield job["template"]["spec"]["template"]["spec"]
 
 
 def containers(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import jwt
 import urllib3
 
-from clusters.launchers import Ended, JobSeen, LaunchSpec, NodeSeen
+from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, NodeSeen, refuse
 from clusters.launchers import SlurmEndpoint as Endpoint
 from clusters.launchers.slurm_dialects import DIALECTS, Dialect
 from clusters.providers import Account, ProviderError, aws
@@ -41,9 +41,13 @@ class Slurm:
 
     consistency = math.inf  # a controller that has just been started again lists what it had saved
 
+    def cannot(self, endpoint: Endpoint) -> Mapping[Ability, str]:
+        return spoken(endpoint).cannot
+
     def submit(self, endpoint: Endpoint, spec: LaunchSpec) -> str:
         """Finds the job of that name, or submits it; one that left the controller's memory is asked of accounting."""
         dialect = spoken(endpoint)
+        refuse(spec, dialect.cannot)
         for job in self._jobs(endpoint, dialect):
             if job.get("name") == spec.name and job.get("user_name", endpoint.user) == endpoint.user:
                 return dialect.identity(job)
@@ -123,9 +127,6 @@ class Slurm:
                 return ""
             raise
         return "\n".join(event["message"].rstrip("\n") for event in answer["events"])
-
-    def tidy(self, endpoint: Endpoint, external_id: str) -> int:
-        return 0  # Slurm ends every process of a job itself
 
     def ended(self, endpoint: Endpoint, since: datetime) -> list[Ended]:
         dialect = spoken(endpoint)

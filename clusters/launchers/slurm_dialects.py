@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, product
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
-from clusters.launchers import Ended, JobSeen, LaunchSpec, NodeSeen, NodeState, State
-from clusters.providers import ProviderError
+from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, NodeSeen, NodeState, State
 
 # Every word of Slurm's own list. Base states that end a job come first, flags that say more than a base state next;
 # the first one that a job carries decides.
@@ -71,6 +71,7 @@ class Dialect:
 
     version: str
     tells_every_run = True  # accounting's list has a row for each run of a job, if asked
+    cannot: ClassVar[Mapping[Ability, str]] = {}
 
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
         job: dict[str, Any] = {**_job(spec), "script": spec.script}
@@ -163,6 +164,8 @@ class OldDialect(Dialect):
     """v0.0.38: plain numbers and words, an environment of pairs, the script beside the job."""
 
     tells_every_run = False
+    # Its REST server knows the word and turns it down; a test on any other node would say nothing of these.
+    cannot = MappingProxyType({"only": "This Slurm's REST API cannot say on which nodes a job runs."})
 
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
         job = {**_job(spec), "nodes": [spec.nodes, spec.nodes], "open_mode": "append"}
@@ -174,11 +177,6 @@ class OldDialect(Dialect):
             job["begin_time"] = f"uts{int(spec.begin_at.timestamp())}"  # text, and in no zone
         if spec.requeue:
             job["requeue"] = True  # it reads false as true: left out, the cluster's own JobRequeue decides
-        if spec.only:
-            # Its REST server knows the word and turns it down; a test on any other node would say nothing of these.
-            raise ProviderError(
-                "refused", "This Slurm's REST API cannot say on which nodes a job runs.", code="NoNodeNames"
-            )
         if spec.without:
             job["exclude_nodes"] = ",".join(spec.without)
         return {"job": job, "script": spec.script}

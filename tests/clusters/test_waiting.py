@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from clusters.engine import waiting
+from clusters.engine.follow import Followed
+from clusters.engine.job_turns import Nodes, Turn
 from clusters.launchers import JobSeen, NodeSeen
 from clusters.providers import ProviderError
 
+STAYS = Followed("queued")
 NOW = datetime(2026, 3, 1, 9, 5, tzinfo=UTC)
 # As ParallelCluster 3 writes it (its documentation, cluster capacity error).
 REASON = "(Code:InsufficientInstanceCapacity)Temporarily disabling node due to insufficient capacity"
@@ -51,20 +54,22 @@ def test_row_2_only_a_job_that_waits_is_told_and_only_for_it_are_nodes_asked() -
         asked.append(1)
         return [node("gpu-dy-p5-1")]
 
-    todo: dict[Any, Any] = {1: (job, seen("queued"), None), 2: (job, seen("running"), None), 3: (job, None, None)}
-    told = waiting.explained("parallelcluster", ask, todo, NOW)
-    assert told[1][1].reason.startswith("Resources EC2 refused gpu-dy-p5-1") and (told[2], told[3]) == (
-        todo[2],
-        todo[3],
-    )
-    assert waiting.explained("hyperpod-slurm", ask, todo, NOW) == todo
-    assert waiting.explained("parallelcluster", ask, {2: todo[2]}, NOW) == {2: todo[2]}
-    assert len(asked) == 1
+    todo = [Turn(job, seen("queued"), STAYS), Turn(job, seen("running"), STAYS), Turn(job, None, STAYS)]
+    assert waiting.explained("hyperpod-slurm", nodes := Nodes(ask), todo, NOW) == todo
+    assert waiting.explained("parallelcluster", nodes, todo[1:], NOW) == todo[1:] and asked == []
+    told = waiting.explained("parallelcluster", nodes, todo, NOW)
+    assert told[0].seen and told[0].seen.reason.startswith("Resources EC2 refused gpu-dy-p5-1")
+    assert told[1:] == todo[1:]
+    assert nodes.told() and asked == [1]  # whoever wants to know more of them in this step asks nobody again
 
 
 def test_a_scheduler_that_does_not_tell_its_nodes_changes_nothing() -> None:
+    asked = []
+
     def silent() -> list[NodeSeen]:
+        asked.append(1)
         raise ProviderError("unclear", "no answer")
 
-    todo: dict[Any, Any] = {1: (SimpleNamespace(partition="gpu"), seen("queued"), None)}
-    assert waiting.explained("parallelcluster", silent, todo, NOW) == todo
+    todo = [Turn(SimpleNamespace(partition="gpu"), seen("queued"), STAYS)]
+    assert waiting.explained("parallelcluster", nodes := Nodes(silent), todo, NOW) == todo
+    assert nodes.told() is None and asked == [1]

@@ -123,20 +123,22 @@ def asked(thing: dict[str, Any]) -> Asked:
         "env": trainer.get("env") or [],
         "resources": trainer.get("resourcesPerNode") or {},
     }
-    role = ("node", int(trainer.get("numNodes") or 1), {"containers": [container], "nodeSelector": _patched(spec)})
+    role = ("node", int(trainer.get("numNodes") or 1), {"containers": [container], **_patched(spec)})
     return Asked(
         (role,), bool(spec.get("suspend")), float(spec.get("activeDeadlineSeconds") or NEVER), 0, 0, "None", queue
     )
 
 
-def _patched(spec: dict[str, Any]) -> dict[str, str]:
-    """The node selector that patches of the runtime ask for."""
-    chosen: dict[str, str] = {}
+def _patched(spec: dict[str, Any]) -> dict[str, Any]:
+    """The nodes that patches of the runtime ask for."""
+    chosen: dict[str, Any] = {"nodeSelector": {}}
     for patch in spec.get("runtimePatches") or []:
         jobs = ((patch.get("trainingRuntimeSpec") or {}).get("template") or {}).get("spec") or {}
         for job in jobs.get("replicatedJobs") or []:
-            inner = ((job.get("template") or {}).get("spec") or {}).get("template") or {}
-            chosen |= (inner.get("spec") or {}).get("nodeSelector") or {}
+            inner = (((job.get("template") or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
+            chosen["nodeSelector"] |= inner.get("nodeSelector") or {}
+            if inner.get("affinity"):
+                chosen["affinity"] = inner["affinity"]
     return chosen
 
 

@@ -142,7 +142,7 @@ def scontrol(words):
         with Kept() as kept:
             kept["nodes"][asked["NodeName"]] = {"down": "DOWN", "drain": "IDLE+DRAIN", "resume": "IDLE"}[asked["State"]]
     elif words[0] == "requeue":
-        change(words[1], state="PENDING", reason="BeginTime", more=1)
+        change(words[-1], state="PENDING", reason="BeginTime", more=1)
     elif words[0] == "hold":
         change(words[1], reason="JobHeldUser")
     elif words[0] == "release":

@@ -82,7 +82,7 @@ def test_the_verbs_of_a_job_and_of_a_node(head: Head, portal: Scripted):
     assert kept["calls"] == [
         ["scontrol", "hold", "1"],
         ["scontrol", "release", "1"],
-        ["scontrol", "requeue", "1"],
+        ["scontrol", "requeue", "incomplete", "1"],
         ["scancel", "1"],
     ]
     assert kept["nodes"] == {"gpu1": "IDLE", "gpu2": "DOWN"}
