@@ -3,9 +3,12 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode
 
 import jwt
@@ -24,6 +27,10 @@ UNREACHABLE = range(1000, 2000)  # the REST server speaks, the controller behind
 OVER = (2017, 2021, 2084)
 IS_HELD = 2042  # said of a job that was to be held
 NO_ACCOUNTING = "NoAccounting"
+NO_COMMON_VERSION, NO_SUCH_VERSION = "NoCommonVersion", "NoSuchVersion"
+NO_SUCH_PLACE = b"requested URL"  # as slurmrestd says it, in more than one spelling
+SERVED = re.compile(r"/slurm/(v\d+\.\d+\.\d+)/")
+MOST_SERVERS = 1_000
 RESTARTS = ("starting", "running")  # what waits begins by itself
 ERRAND_WAITS = timedelta(minutes=2)
 NO_ROOM = (
@@ -36,6 +43,80 @@ _pool = urllib3.PoolManager(num_pools=50, maxsize=4, retries=False, timeout=TIME
 os.register_at_fork(after_in_child=_pool.clear)  # a child must not share its parent's open connections
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Served:
+    """Which versions servers say themselves that they serve. Each is asked once by a process, and only when what its
+    cluster told does not fit; another key, address or list of the cluster's is another endpoint."""
+
+    def __init__(self) -> None:
+        self.told: OrderedDict[Endpoint, tuple[str, ...]] = OrderedDict()
+
+    def versions(self, endpoint: Endpoint) -> tuple[str, ...]:
+        return self.told.get(endpoint) or endpoint.versions
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        """Whether it had been asked. Its server may have been renewed since, and is then asked again."""
+        return self.told.pop(endpoint, None) is not None
+
+    def ask(self, endpoint: Endpoint) -> None:
+        """Raises ProviderError while it gives no answer; a server that does not describe itself keeps what was told."""
+        answer = _request(endpoint, "GET", f"{endpoint.url}/openapi/v3")
+        try:
+            paths = list(json.loads(answer.data)["paths"]) if answer.status == 200 else []
+        except (ValueError, KeyError, TypeError):
+            paths = []
+        if answer.status != 404 and not paths:
+            _read(answer.status, answer.data)
+        found = {match[1] for path in paths if (match := SERVED.match(str(path)))}
+        self.told[endpoint] = tuple(sorted(found, key=_age))
+        while len(self.told) > MOST_SERVERS:
+            self.told.popitem(last=False)
+
+
+def _age(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+_served = Served()
+
+
+def spoken(endpoint: Endpoint) -> Dialect:
+    """The newest version that both sides know, by what the cluster told, or its server where that was asked."""
+    versions = _served.versions(endpoint)
+    for version, dialect in DIALECTS.items():
+        if version in versions:
+            return dialect
+    offered, speaks = ", ".join(versions) or "none", ", ".join(DIALECTS)
+    raise ProviderError(
+        "refused",
+        f"Slurm's REST server at {endpoint.url} serves the versions {offered}; Cohort speaks {speaks}. "
+        "Have slurmrestd load one of these (its option -d), or choose the head-node agent as the way to the scheduler.",
+        code=NO_COMMON_VERSION,
+    )
+
+
+def _negotiated(call: Callable[Concatenate["Slurm", Endpoint, P], R]) -> Callable[Concatenate["Slurm", Endpoint, P], R]:
+    """Where what the cluster told of versions is missing or wrong, its server is asked, and the call made again: a server
+    that does not know a version has done nothing."""
+
+    def asked(self: "Slurm", endpoint: Endpoint, /, *words: P.args, **more: P.kwargs) -> R:
+        try:
+            return call(self, endpoint, *words, **more)
+        except ProviderError as error:
+            if error.code == NO_COMMON_VERSION and endpoint in _served.told:
+                raise
+            if error.code not in (NO_COMMON_VERSION, NO_SUCH_VERSION) or _served.forget(endpoint):
+                raise
+        _served.ask(endpoint)
+        return call(self, endpoint, *words, **more)
+
+    update_wrapper(asked, call)
+    return asked
+
+
 class Slurm:
     """The launcher of a Slurm cluster. A job's name is the key: Slurm itself would take the same name twice."""
 
@@ -44,6 +125,7 @@ class Slurm:
     def cannot(self, endpoint: Endpoint) -> Mapping[Ability, str]:
         return spoken(endpoint).cannot
 
+    @_negotiated
     def submit(self, endpoint: Endpoint, spec: LaunchSpec) -> str:
         """Finds the job of that name, or submits it; one that left the controller's memory is asked of accounting."""
         dialect = spoken(endpoint)
@@ -64,25 +146,31 @@ class Slurm:
             raise ProviderError("refused", _sentence(errors) or "Slurm gave no job id.", code=_code(errors))
         return str(job_id)
 
+    @_negotiated
     def observe(self, endpoint: Endpoint) -> list[JobSeen]:
         dialect = spoken(endpoint)
         listed = list(self._jobs(endpoint, dialect))
         places = dialect.places(listed)
         return [dialect.seen(job, places.get(job["job_id"])) for job in listed]
 
+    @_negotiated
     def nodes(self, endpoint: Endpoint) -> list[NodeSeen]:
         dialect = spoken(endpoint)
         return [dialect.node(node) for node in _listed(_ask(endpoint, dialect, "GET", "nodes"), "nodes")]
 
+    @_negotiated
     def cancel(self, endpoint: Endpoint, external_id: str) -> None:
         self._tell(endpoint, "DELETE", external_id)
 
+    @_negotiated
     def hold(self, endpoint: Endpoint, external_id: str) -> None:
         self._tell(endpoint, "POST", external_id, {"hold": True})
 
+    @_negotiated
     def release(self, endpoint: Endpoint, external_id: str) -> None:
         self._tell(endpoint, "POST", external_id, {"hold": False})
 
+    @_negotiated
     def requeue(self, endpoint: Endpoint, external_id: str) -> None:
         """No version of the REST API has a word for it, but the job's owner may: so a short job of hers runs it."""
         dialect = spoken(endpoint)
@@ -128,6 +216,7 @@ class Slurm:
             raise
         return "\n".join(event["message"].rstrip("\n") for event in answer["events"])
 
+    @_negotiated
     def ended(self, endpoint: Endpoint, since: datetime) -> list[Ended]:
         dialect = spoken(endpoint)
         # A day earlier: the filter knows whole days of the cluster's own zone, and looks at when a job began or waited.
@@ -202,19 +291,6 @@ def _accounting(endpoint: Endpoint, dialect: Dialect, what: str, **query: str) -
     return _listed({**answer, "errors": errors}, "jobs")
 
 
-def spoken(endpoint: Endpoint) -> Dialect:
-    """The newest version that both sides know."""
-    for version, dialect in DIALECTS.items():
-        if version in endpoint.versions:
-            return dialect
-    offered = ", ".join(endpoint.versions) or "none"
-    raise ProviderError(
-        "refused",
-        f"This Slurm offers the REST API versions {offered}; Cohort speaks {', '.join(DIALECTS)}.",
-        code="NoCommonVersion",
-    )
-
-
 def token(endpoint: Endpoint, now: datetime) -> str:
     """A bearer token for the cluster's user, signed with the cluster's own key."""
     claims = {
@@ -234,17 +310,23 @@ def _ask(
     part: str = "slurm",
 ) -> dict[str, Any]:
     """One request. What Slurm itself refuses comes back in `errors`: its HTTP status says little."""
+    answer = _request(endpoint, method, f"{endpoint.url}/{part}/{dialect.version}/{path}", body)
+    if answer.status == 404 and part == "slurm" and NO_SUCH_PLACE in answer.data:
+        sentence = f"Slurm's REST server does not serve {dialect.version}, which its cluster told."
+        raise ProviderError("unclear", sentence, code=NO_SUCH_VERSION)
+    return _read(answer.status, answer.data)
+
+
+def _request(endpoint: Endpoint, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
     headers = {
         "X-SLURM-USER-NAME": endpoint.user,
         "X-SLURM-USER-TOKEN": token(endpoint, datetime.now(UTC)),
         "Content-Type": "application/json",
     }
-    url = f"{endpoint.url}/{part}/{dialect.version}/{path}"
     try:
-        answer = _pool.request(method, url, headers=headers, body=json.dumps(body) if body else None, redirect=False)
+        return _pool.request(method, url, headers=headers, body=json.dumps(body) if body else None, redirect=False)
     except urllib3.exceptions.HTTPError as error:
         raise ProviderError("unclear", f"Slurm gave no answer: {error}", code=type(error).__name__) from error
-    return _read(answer.status, answer.data)
 
 
 def _read(status: int, data: bytes) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The Slurm launcher: one name is one job, every word of Slurm has ours, and a lost answer is never a failure."""
 
 import base64
+import dataclasses
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -35,10 +36,14 @@ class Controller:
     def __init__(self):
         self.jobs, self.errors, self.submit, self.cancel = [], [], (200, {"job_id": 7, "errors": []}), (200, {})
         self.calls, self.headers = [], []
-        self.close = False
+        self.close, self.serves = False, None
 
     def answer(self, method, path, body):
         self.calls.append((method, path, body))
+        if path.endswith("/openapi/v3"):
+            return 200, {"paths": {f"/slurm/{version}/jobs/": {} for version in self.serves}}
+        if self.serves is not None and path.split("/slurm/")[-1].split("/")[0] not in self.serves:
+            return 404, b"Unable find requested URL. Please view /openapi/v3 for API reference."
         if path.endswith("/jobs"):
             return 200, {"jobs": self.jobs, "errors": self.errors}
         return self.submit if method == "POST" else self.cancel
@@ -112,6 +117,42 @@ def test_a_server_without_a_common_version_is_told_apart():
         spoken(SlurmEndpoint("http://x", ("v0.0.35",), "u", KEY, ""))
     assert told.value.kind == "refused"
     assert "v0.0.35" in told.value.message and "v0.0.42" in told.value.message
+
+
+@pytest.mark.parametrize(
+    ("told", "serves", "spoken_to"),
+    [
+        ((), ("v0.0.39", "v0.0.40", "v0.0.41"), "v0.0.41"),
+        (("v0.0.99",), ("v0.0.40",), "v0.0.40"),
+        (("v0.0.40", "v0.0.42"), ("v0.0.40", "v0.0.41"), "v0.0.41"),
+        (("v0.0.41",), ("v0.0.41",), "v0.0.41"),
+    ],
+)
+def test_where_the_cluster_does_not_say_or_is_wrong_its_server_is_asked_once(
+    controller, endpoint, told, serves, spoken_to
+):
+    controller.serves, endpoint = serves, dataclasses.replace(endpoint, versions=told)
+    for _ in range(2):
+        Slurm().observe(endpoint)
+        Slurm().cancel(endpoint, "7")
+    assert all(f"/slurm/{spoken_to}/" in path for path, _ in controller.of("DELETE"))
+    asked = sum(path.endswith("/openapi/v3") for path, _ in controller.of("GET"))
+    assert asked == (0 if spoken_to in told and set(told) <= set(serves) else 1)
+    controller.serves = ("v0.0.38",)  # renewed since, and nobody said so: learned at the second try
+    with suppress(ProviderError):
+        Slurm().observe(endpoint)
+    assert Slurm().observe(endpoint) == [] and "/v0.0.38/" in controller.of("GET")[-1][0]
+
+
+def test_a_server_that_serves_none_of_ours_is_told_in_a_sentence_and_not_asked_again(controller, endpoint):
+    controller.serves, endpoint = ("v0.0.36", "v0.0.37"), dataclasses.replace(endpoint, versions=())
+    for _ in range(2):
+        with pytest.raises(
+            ProviderError, match=r"serves the versions v0\.0\.36, v0\.0\.37; Cohort speaks v0\.0\.42"
+        ) as said:
+            Slurm().observe(endpoint)
+        assert (said.value.kind, said.value.code) == ("refused", "NoCommonVersion")
+    assert len(controller.calls) == 1
 
 
 def test_a_token_is_short_lived_and_for_the_clusters_user(endpoint):
