@@ -8,15 +8,24 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from clusters.models import Bucket, FileSystem, QuotaGrant, Revision
-from tenants.models import FrameworkUse, SoftwareVersion, TrainingModel
+from tenants.record_blocks import BLOCKS as WRITTEN
 
 Rows = dict[UUID, list[dict[str, Any]]]
 
+# block of the API -> the word that stands for it on the pages, and what its lines are ordered by
+WORDS = {
+    "models": ("model", "code"),
+    "framework": ("framework", "name"),
+    "software": ("software", "component"),
+    "ingests": ("ingest", "name"),
+    "milestones": ("milestone", "due_on"),
+    "evaluations": ("evaluation", "-measured_on"),
+    "results": ("result", "title"),
+    "monitoring": ("monitoring", "name"),
+}
 # block -> its rows and what they are ordered by; each is one query, however many participations are asked for
 BLOCKS: dict[str, tuple[type, str]] = {
-    "models": (TrainingModel, "code"),
-    "framework": (FrameworkUse, "name"),
-    "software": (SoftwareVersion, "component"),
+    **{block: (WRITTEN[word].model, order) for block, (word, order) in WORDS.items()},
     "quotas": (QuotaGrant, "instance_type"),
 }
 

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.contrib import messages
 from django.db.models import Count, Q
@@ -16,7 +17,7 @@ from clusters import facts
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
-from program import queries, reports
+from program import queries, record_progress, reports
 from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
@@ -144,12 +145,15 @@ def _summary(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, 
 
 
 def _record(request: HttpRequest) -> dict[str, Any]:
-    edits = request.role in roles.EDIT_RECORD
-    return {
+    edits, now = request.role in roles.EDIT_RECORD, timezone.now()
+    models, frameworks = list(TrainingModel.objects.order_by("code")), list(FrameworkUse.objects.order_by("name"))
+    software = list(SoftwareVersion.objects.order_by("component", "source"))
+    today = now.astimezone(ZoneInfo(request.person.timezone)).date()
+    return record_progress.shown(now, today, model=models, framework=frameworks, software=software) | {
         "participation": Participation.objects.select_related("cycle").order_by("-created_at").first(),
-        "models": [_with_progress(model) for model in TrainingModel.objects.order_by("code")],
-        "frameworks": [(use, _degrees(use)) for use in FrameworkUse.objects.order_by("name")],
-        "software": list(SoftwareVersion.objects.order_by("component", "source")),
+        "models": [_with_progress(model) for model in models],
+        "frameworks": [(use, _degrees(use)) for use in frameworks],
+        "software": software,
         "quotas": [_in_units(row) for row in cluster_queries.granted_and_used()],
         "quota_requests": list(cluster_queries.quota_requests()[:NEWEST_REQUESTS]),
         "reservations": list(cluster_queries.reservations()),

@@ -10,12 +10,13 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
 from django.conf import settings
-from django.contrib.postgres.forms import SimpleArrayField
+from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants.models import Delivery, FrameworkUse, Person, SoftwareVersion, TrainingModel
+from tenants.models import Delivery, Person
+from tenants.record_blocks import Block
 from tenants.web.templatetags.show import SEVERITIES
 
 ANY = ("", gettext_lazy("Any"))
@@ -162,52 +163,18 @@ class BlockForm(forms.ModelForm):
             self.add_error(None, BROKEN_RULE)
 
 
-class ModelForm(BlockForm):
-    modalities = SimpleArrayField(
-        forms.CharField(max_length=40),
-        label=gettext_lazy("Modalities"),
-        required=False,
-        help_text=gettext_lazy("With commas: text, image."),
+def block_form(block: Block) -> type[BlockForm]:
+    """The form of a line of a block, its fields as the block says."""
+    made: type[BlockForm] = forms.modelform_factory(
+        block.model, form=BlockForm, fields=list(block.fields), formfield_callback=_form_field
     )
-
-    class Meta:
-        model = TrainingModel
-        fields = [
-            "code", "name", "family", "architecture", "initialisation", "total_params_b", "active_params_b", "modalities",
-            "context_length", "target_amount", "done_amount", "amount_unit", "precision", "phase", "licence_plan",
-        ]  # fmt: skip
-
-    def clean(self) -> dict[str, Any]:
-        told = super().clean() or {}
-        total, active = told.get("total_params_b"), told.get("active_params_b")
-        if total is not None and active is not None and active > total:
-            self.add_error(
-                "active_params_b",
-                _("You wrote %(active)s active of %(total)s in total; it cannot be more.")
-                % {"active": active, "total": total},
-            )
-        return told
+    return made
 
 
-class FrameworkForm(BlockForm):
-    class Meta:
-        model = FrameworkUse
-        fields = [
-            "name", "core_version", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel",
-            "expert_parallel", "sequence_parallel", "fsdp", "zero_stage", "checkpoint",
-        ]  # fmt: skip
-
-    def clean_zero_stage(self) -> int | None:
-        stage = self.cleaned_data["zero_stage"]
-        if stage is not None and stage > 3:
-            raise forms.ValidationError(_("ZeRO has the stages 0 to 3; you wrote %(stage)s.") % {"stage": stage})
-        return stage
-
-
-class SoftwareForm(BlockForm):
-    class Meta:
-        model = SoftwareVersion
-        fields = ["component", "software_version", "source"]
+def _form_field(column: models.Field, **told: Any) -> forms.Field | None:
+    if isinstance(column, models.DateField):
+        told["widget"] = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    return column.formfield(**told)  # type: ignore[no-any-return]
 
 
 class PreferencesForm(forms.Form):

@@ -1,6 +1,7 @@
 """Pages about a participant's history and record: reading and filtering it, noting, correcting, editing a block."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -17,11 +18,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from tenants import actions
-from tenants.forms import BROKEN_RULE, CorrectionForm, FrameworkForm, HistoryFilters, ModelForm, NoteForm, SoftwareForm
+from tenants.forms import BROKEN_RULE, CorrectionForm, HistoryFilters, NoteForm, block_form
 from tenants.history import timeline
 from tenants.history.models import Entry
-from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
+from tenants.models import Participation
 from tenants.queries import actions_of, history, lines
+from tenants.record_blocks import Block
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import pages
@@ -158,40 +160,28 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "tenants/write.html", context, status=422 if request.method == "POST" else 200)
 
 
-@allow(roles.EDIT_RECORD)
-@require_http_methods(["GET", "POST"])
-def edit_model(request: HttpRequest, pk: UUID) -> HttpResponse:
-    return edit_block(request, TrainingModel, ModelForm, pk)
+def editing(block: Block) -> Callable[..., HttpResponse]:
+    """The page that changes a line of a block of the record."""
+    form_class = block_form(block)
+
+    @allow(roles.EDIT_RECORD)
+    @require_http_methods(["GET", "POST"])
+    def edit(request: HttpRequest, pk: UUID) -> HttpResponse:
+        return edit_block(request, block.model, form_class, pk)
+
+    return edit
 
 
-@allow(roles.EDIT_RECORD)
-@require_http_methods(["GET", "POST"])
-def edit_framework(request: HttpRequest, pk: UUID) -> HttpResponse:
-    return edit_block(request, FrameworkUse, FrameworkForm, pk)
+def adding(block: Block) -> Callable[..., HttpResponse]:
+    """The page that adds a line to a block of the record."""
+    form_class = block_form(block)
 
+    @allow(roles.EDIT_RECORD)
+    @require_http_methods(["GET", "POST"])
+    def add(request: HttpRequest) -> HttpResponse:
+        return _add_block(request, block.model, form_class, block.adding)
 
-@allow(roles.EDIT_RECORD)
-@require_http_methods(["GET", "POST"])
-def edit_software(request: HttpRequest, pk: UUID) -> HttpResponse:
-    return edit_block(request, SoftwareVersion, SoftwareForm, pk)
-
-
-@allow(roles.EDIT_RECORD)
-@require_http_methods(["GET", "POST"])
-def add_model(request: HttpRequest) -> HttpResponse:
-    return _add_block(request, TrainingModel, ModelForm, _("Add a model"))
-
-
-@allow(roles.EDIT_RECORD)
-@require_http_methods(["GET", "POST"])
-def add_framework(request: HttpRequest) -> HttpResponse:
-    return _add_block(request, FrameworkUse, FrameworkForm, _("Add a framework"))
-
-
-@allow(roles.EDIT_RECORD)
-@require_http_methods(["GET", "POST"])
-def add_software(request: HttpRequest) -> HttpResponse:
-    return _add_block(request, SoftwareVersion, SoftwareForm, _("Add a component"))
+    return add
 
 
 def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], pk: UUID) -> HttpResponse:

@@ -235,6 +235,16 @@ def _record(town: Town, numbers: range) -> None:
         for n in numbers
     )
     t.FrameworkUse.objects.bulk_create(t.FrameworkUse(**owned, name=f"f{n}") for n in numbers)
+    t.DataIngest.objects.bulk_create(t.DataIngest(**owned, name=f"d{n}", method="s3_copy") for n in numbers)
+    day = date(2026, 1, 7)
+    t.Milestone.objects.bulk_create(t.Milestone(**owned, title=f"m{n}", kind="data", due_on=day) for n in numbers)
+    t.Evaluation.objects.bulk_create(
+        t.Evaluation(**owned, model_code="M1", benchmark=f"b{n}", score=1, measured_on=day) for n in numbers
+    )
+    t.Result.objects.bulk_create(t.Result(**owned, title=f"r{n}", kind="paper", openness="open") for n in numbers)
+    t.MonitoringLink.objects.bulk_create(
+        t.MonitoringLink(**owned, name=f"l{n}", kind="grafana", link="https://boards.example/") for n in numbers
+    )
     t.SoftwareVersion.objects.bulk_create(
         t.SoftwareVersion(**owned, component=f"c{n}", software_version="1") for n in numbers
     )

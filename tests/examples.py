@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -47,12 +48,17 @@ from tenants.history.moves import move
 from tenants.inviting import invite
 from tenants.models import (
     Assignment,
+    DataIngest,
     Delivery,
+    Evaluation,
     FrameworkUse,
     IdempotencyKey,
     Membership,
+    Milestone,
+    MonitoringLink,
     Participation,
     Person,
+    Result,
     SoftwareVersion,
     Tenant,
     TrainingModel,
@@ -128,6 +134,7 @@ def make(world: World, tenant: Tenant, number: int) -> Examples:
     made.by_noun |= {noun: Named("torchrun") for noun in ("from", "job-templates")}
     # Pages speak of one thing in the singular, and of entries where they show the history.
     same = {"model": "models", "quota": "quotas", "history": "entries"}
+    same |= {f"{word}s": word for word in ("ingest", "milestone", "evaluation", "result")}
     made.by_noun |= {word: made.by_noun[noun] for word, noun in same.items()}
     return made
 
@@ -140,8 +147,23 @@ def _record(made: Examples, participation: Participation) -> None:
     made.by_noun |= {
         "models": model,
         "framework": FrameworkUse.objects.create(**owned, name="Megatron-LM", tensor_parallel=8, zero_stage=1),
+        "ingest": DataIngest.objects.create(
+            **owned, name="Crawl", method="snowball", engine_id="JID1", engine_state="WithAWS", planned_tb=40,
+            arrived_tb=12, prefix="s3://hoshi-data/crawl/", read_by="spark-1",
+        ),
+        "milestone": Milestone.objects.create(**owned, title="Half way", kind="training", due_on=date(2030, 1, 1), remark="hm"),
+        "evaluation": Evaluation.objects.create(
+            **owned, model_code="M1", benchmark="Exam", score=Decimal(71), unit="points", measured_on=date(2026, 1, 7),
+            link="https://scores.example/1",
+        ),
+        "result": Result.objects.create(
+            **owned, kind="paper", title="How it learned", openness="open", licence="CC BY", link="https://papers.example/1"
+        ),
+        "monitoring": MonitoringLink.objects.create(
+            **owned, kind="grafana", name="Boards", link="https://boards.example/", exporters=["dcgm"]
+        ),
         "software": SoftwareVersion.objects.create(**owned, component="CUDA", software_version="12.8"),
-    }
+    }  # fmt: skip
     made.by_noun["quotas"] = c.QuotaGrant.objects.create(
         **owned, instance_type="p5.48xlarge", region="ap-northeast-1", approved_instances=20, provider_value=20,
         provider_service="sagemaker", provider_limit="ml.p5.48xlarge for cluster usage", provider_unit="instances",

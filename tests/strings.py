@@ -16,6 +16,7 @@ from django.utils import translation
 from clusters import architectures, facts, job_templates
 from clusters.plans.prices import prices
 from clusters.request_forms import IMAGE_EXAMPLE
+from tenants.models import DataIngest
 from tenants.web.templatetags import show
 
 OPENS, CLOSES = "⟦", "⟧"
@@ -44,7 +45,7 @@ NAMES = {
     "Cohort", "UTC", "SHA", "AWS", "EKS", "FSx", "EFS", "HyperPod", "Slurm", "Kubernetes", "GiB", "TiB", "MB", "JSON", "YAML", "CSV", "VPC",
     "TP", "PP", "DP", "CP", "EP", "SP", "s3", "NCCL_DEBUG=INFO", "ID", "IP", "API", "NCCL", "EC2", "SageMaker", "ParallelCluster", "CIDR", "sbatch", "ZeRO", "MB/s/TiB", "MB/s",
     "InstanceStress", "InstanceConnectivity", "SINGLE_AZ_1", "SINGLE_AZ_2", "SINGLE_AZ_HA_1", "SINGLE_AZ_HA_2", "MULTI_AZ_1",
-    IMAGE_EXAMPLE, "WANDB_MODE=offline",
+    IMAGE_EXAMPLE, "WANDB_MODE=offline", "Grafana", "Prometheus", *DataIngest.Snowball.values,
 }  # fmt: skip
 
 

@@ -16,10 +16,12 @@ from clusters.engine import names, reaching
 from clusters.launchers import manifests
 from clusters.models import Cluster, ContainerImage, Job, JobScriptVersion, Node, Quarantine, Revision
 from tenants.history import timeline
+from tenants.models import DataIngest
 from tenants.web.problems import Refused
 from tenants.work import due
 
 LARGEST_SCRIPT = 1_000_000
+INGEST = "data-ingest"  # the template that brings data in
 LONGEST_MINUTES = 60 * 24 * 366
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -64,6 +66,8 @@ def launch_job(
     around = launching.around(cluster, place, nodes=nodes, minutes=time_limit_minutes, environment=environment or ())
     linted = job_lint.lint(script, around)
     job_scripts.refuse_errors(linted, accepted=accepted)
+    if not accepted and template != INGEST:
+        _refuse_before_the_data(cluster)
     image, digest = software.image_of(cluster, script)
     if on_kubernetes and not digest:
         image, digest = _image_for_a_pod(cluster, script)
@@ -100,6 +104,26 @@ def launch_job(
     timeline.record(states.JOB_WISHED, about=job, by=by, on_behalf_of=on_behalf_of, name=name, nodes=nodes)
     wish_for_jobs(cluster)
     return job
+
+
+def _refuse_before_the_data(cluster: Cluster) -> None:
+    """The first training job of a participation waits for its data, unless somebody says that it need not."""
+    of = {"cluster__participation_id": cluster.participation_id, "purpose": Job.Purpose.TRAINING}
+    if Job.objects.filter(**of).exclude(template=INGEST).exists():
+        return
+    late = DataIngest.objects.filter(participation_id=cluster.participation_id, ready_on=None)
+    names = list(late.exclude(engine_state="Cancelled").order_by("name").values_list("name", flat=True)[:5])
+    if names:
+        raise Refused(
+            "data_not_ready",
+            _(
+                "This would be the first training job, and data that the record names is not ready: %(names)s. "
+                "Set its day of being ready in the record, or launch with the warnings."
+            )
+            % {"names": ", ".join(names)},
+            status=422,
+            field="accept",
+        )
 
 
 def _checked_job(

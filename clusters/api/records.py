@@ -15,7 +15,8 @@ from clusters import records
 from clusters.models import FileSystem, QuotaGrant
 from tenants import states
 from tenants.actions import add_record, edit_record
-from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
+from tenants.models import Participation
+from tenants.record_blocks import BLOCKS
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import based_on, endpoint, versioned
@@ -23,15 +24,6 @@ from tenants.web.bodies import AskedModel, asked
 from tenants.web.idempotency import repeatable
 from tenants.web.listing import Id, Listing, OneOf, Shown, Word, one
 
-MODEL = (
-    *("code", "name", "family", "architecture", "initialisation", "total_params_b", "active_params_b", "modalities"),
-    *("context_length", "target_amount", "done_amount", "amount_unit", "precision", "phase", "licence_plan"),
-)
-FRAMEWORK = (
-    *("name", "core_version", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel"),
-    *("expert_parallel", "sequence_parallel", "fsdp", "zero_stage", "checkpoint"),
-)
-SOFTWARE = ("component", "software_version", "source")
 QUOTA = (
     *("instance_type", "region", "approved_instances", "unlimited"),
     *("provider_service", "provider_limit", "provider_unit", "provider_value"),
@@ -54,41 +46,20 @@ Version = serializers.IntegerField(
 )
 
 
-class ModelLine(Line):
-    class Meta:
-        model, fields = TrainingModel, (*HEAD, *MODEL)
+def _line(block: str) -> type[Line]:
+    """What a line of a block shows: what is the same for all, and the block's own fields."""
+    word = records.WORDS[block][0]
+    meta = type("Meta", (), {"model": BLOCKS[word].model, "fields": (*HEAD, *BLOCKS[word].fields)})
+    return type(f"{word.capitalize()}Line", (Line,), {"Meta": meta})
 
 
-class ModelAsked(AskedModel):
-    version = Version
-
-    class Meta:
-        model, fields = TrainingModel, ("version", *MODEL)
-
-
-class FrameworkLine(Line):
-    class Meta:
-        model, fields = FrameworkUse, (*HEAD, *FRAMEWORK)
-
-
-class FrameworkAsked(AskedModel):
-    version = Version
-
-    class Meta:
-        model, fields = FrameworkUse, ("version", *FRAMEWORK)
-        extra_kwargs = {"zero_stage": {"max_value": 3}}
-
-
-class SoftwareLine(Line):
-    class Meta:
-        model, fields = SoftwareVersion, (*HEAD, *SOFTWARE)
-
-
-class SoftwareAsked(AskedModel):
-    version = Version
-
-    class Meta:
-        model, fields = SoftwareVersion, ("version", "component", "software_version")
+def _asked(block: str) -> type[AskedModel]:
+    """What may be sent of a line; whether a version was measured is for whoever measures."""
+    word = records.WORDS[block][0]
+    fields = tuple(name for name in BLOCKS[word].fields if (word, name) != ("software", "source"))
+    limits = {"zero_stage": {"max_value": 3}} if word == "framework" else {}
+    meta = type("Meta", (), {"model": BLOCKS[word].model, "fields": ("version", *fields), "extra_kwargs": limits})
+    return type(f"{word.capitalize()}Asked", (AskedModel,), {"Meta": meta, "version": Version})
 
 
 class QuotaLine(Line):
@@ -139,29 +110,31 @@ class ConfigurationLine(Shown):
     body = serializers.DictField()
 
 
+LINES: dict[str, type[Line]] = {**{block: _line(block) for block in records.WORDS}, "quotas": QuotaLine}
+
+
 class RecordShown(Shown):
     """All that is tracked of one participation."""
 
-    BESIDE = ("models", "framework", "software", "quotas", "storage", "configurations")
+    BESIDE = (*LINES, "storage", "configurations")
 
     code = serializers.CharField()
     cycle = serializers.CharField(source="cycle.code")
     state = serializers.ChoiceField(choices=sorted(states.PARTICIPATION))
     project = serializers.CharField()
-    models = ModelLine(many=True)
-    framework = FrameworkLine(many=True)
-    software = SoftwareLine(many=True)
+    models = LINES["models"](many=True)
+    framework = LINES["framework"](many=True)
+    software = LINES["software"](many=True)
+    ingests = LINES["ingests"](many=True)
+    milestones = LINES["milestones"](many=True)
+    evaluations = LINES["evaluations"](many=True)
+    results = LINES["results"](many=True)
+    monitoring = LINES["monitoring"](many=True)
     quotas = QuotaLine(many=True)
     storage = StorageLine(many=True)
     configurations = ConfigurationLine(many=True)
 
 
-LINES: dict[str, type[Line]] = {
-    "models": ModelLine,
-    "framework": FrameworkLine,
-    "software": SoftwareLine,
-    "quotas": QuotaLine,
-}
 RECORDS = Listing(
     "records",
     RecordShown,
@@ -171,7 +144,7 @@ RECORDS = Listing(
 
 
 def whole(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Participations with their blocks: seven queries for any number of them."""
+    """Participations with their blocks: a query for each block, whatever their number."""
     ids = [row["id"] for row in rows]
     blocks = {block: records.lines(block, ids, line.columns()) for block, line in LINES.items()}
     blocks |= {"storage": records.storage(ids), "configurations": records.configurations(ids)}
@@ -252,8 +225,6 @@ class Block:
 
 
 EDITABLE = {
-    "models": Block(ModelLine, ModelAsked, roles.EDIT_RECORD),
-    "framework": Block(FrameworkLine, FrameworkAsked, roles.EDIT_RECORD),
-    "software": Block(SoftwareLine, SoftwareAsked, roles.EDIT_RECORD),
+    **{block: Block(LINES[block], _asked(block), roles.EDIT_RECORD) for block in records.WORDS},
     "quotas": Block(QuotaLine, QuotaAsked, roles.EDIT_QUOTAS),
 }

@@ -12,7 +12,7 @@ from program.demo.directory import Directory
 from program.demo.one_action import one_action
 from program.demo.words import DEGREES, FAMILIES
 from tenants import actions
-from tenants.models import FrameworkUse, Participation, SoftwareVersion, TrainingModel
+from tenants.models import FrameworkUse, Milestone, Participation, SoftwareVersion, TrainingModel
 from tenants.wall.acting import acting_for
 
 
@@ -28,6 +28,8 @@ def load(told: Row, shift: Shift, directory: Directory) -> None:
                 _once(FrameworkUse(**use), participation, ml, "name")
             for component, version in row["software"].items():
                 _once(SoftwareVersion(component=component, software_version=version), participation, ml, "component")
+            if gate := participation.cycle.stage_gate_on:
+                _once(Milestone(title="Stage gate", kind="gate", due_on=gate), participation, ml, "title")
         with acting_for(participation.tenant_id), one_action():
             for quota in row["quota"]:
                 _once(_grant(quota), participation, account, "instance_type", "region")
@@ -47,12 +49,12 @@ def _model(row: Row) -> TrainingModel:
     counted = "samples" if "samples_target_m" in row else "tokens"
     mark = "m" if counted == "samples" else "b"
     unit = TrainingModel.Unit.MILLION_SAMPLES if counted == "samples" else TrainingModel.Unit.BILLION_TOKENS
-    layers = f", {row['layers']} layers" if "layers" in row else ""
     return TrainingModel(
         code=row["code"],
         name=row["name"],
         family=FAMILIES[row["family"]],
-        architecture=f"{row['family']}{layers}",
+        layers=row.get("layers"),
+        architecture=row["family"],
         initialisation=row.get("init", ""),
         total_params_b=Decimal(str(row["params_b"])),
         active_params_b=Decimal(str(row["active_params_b"])),
@@ -64,6 +66,7 @@ def _model(row: Row) -> TrainingModel:
         precision=row.get("precision", ""),
         phase=row.get("phase", ""),
         licence_plan=row.get("licence_plan", ""),
+        evaluation_plan=row.get("eval", []),
     )
 
 

@@ -5,6 +5,7 @@ from tenants.models.contacts import Contact
 from tenants.models.delivery import Attachment, Delivery, IdempotencyKey
 from tenants.models.joining import Invitation, JoinRequest
 from tenants.models.people import ApiToken, Person
+from tenants.models.progress import DataIngest, Evaluation, Milestone, MonitoringLink, Result
 from tenants.models.record import FrameworkUse, SoftwareVersion, TrainingModel
 from tenants.models.tenancy import (
     Assignment,
@@ -29,19 +30,24 @@ __all__ = [
     "Contact",
     "Cycle",
     "Dated",
+    "DataIngest",
     "Delivery",
     "Due",
     "Entry",
+    "Evaluation",
     "FrameworkUse",
     "IdempotencyKey",
     "Invitation",
     "JoinRequest",
     "Lane",
     "Membership",
+    "Milestone",
+    "MonitoringLink",
     "Note",
     "Participation",
     "Person",
     "Programme",
+    "Result",
     "Seal",
     "SoftwareVersion",
     "Tenant",

@@ -43,6 +43,7 @@ class TrainingModel(RecordBlock):
     name = models.CharField(_("name"), max_length=120)
     family = models.CharField(_("family"), max_length=10, choices=Family.choices)
     architecture = models.CharField(_("architecture"), max_length=200, blank=True)
+    layers = models.PositiveIntegerField(_("layers"), null=True, blank=True)
     initialisation = models.CharField(_("starts from"), max_length=200, blank=True)
     total_params_b = models.DecimalField(
         _("total parameters (billions)"), max_digits=9, decimal_places=3, validators=[MinValueValidator(0)]
@@ -50,7 +51,13 @@ class TrainingModel(RecordBlock):
     active_params_b = models.DecimalField(
         _("active parameters (billions)"), max_digits=9, decimal_places=3, validators=[MinValueValidator(0)]
     )
-    modalities = ArrayField(models.CharField(max_length=40), verbose_name=_("modalities"), default=list, blank=True)
+    modalities = ArrayField(
+        models.CharField(max_length=40),
+        verbose_name=_("modalities"),
+        default=list,
+        blank=True,
+        help_text=_("With commas: text, 16-bit image."),
+    )
     context_length = models.PositiveIntegerField(_("context length"), null=True, blank=True)
     target_amount = models.DecimalField(_("target"), max_digits=12, decimal_places=3, null=True, blank=True)
     done_amount = models.DecimalField(_("done so far"), max_digits=12, decimal_places=3, null=True, blank=True)
@@ -58,6 +65,13 @@ class TrainingModel(RecordBlock):
     precision = models.CharField(_("precision"), max_length=60, blank=True)
     phase = models.CharField(_("phase"), max_length=120, blank=True)
     licence_plan = models.CharField(_("licence plan"), max_length=200, blank=True)
+    evaluation_plan = ArrayField(
+        models.CharField(max_length=60),
+        verbose_name=_("evaluations planned"),
+        default=list,
+        blank=True,
+        help_text=_("Benchmarks, with commas between them."),
+    )
 
     class Meta(RecordBlock.Meta):
         constraints = [

@@ -124,7 +124,7 @@ def test_a_model_may_have_no_modality(world: World, hoshi: Examples) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"active_params_b": "71"}, "You wrote 71 active of 70 in total"),
+        ({"active_params_b": "71"}, "71 billion active parameters are more than the total of 70 billion."),
         ({"total_params_b": "-1"}, "greater than or equal to 0"),
         ({"family": "spiral"}, "not one of the available choices"),
         ({"context_length": "9" * 20}, "less than or equal to"),

@@ -1,0 +1,107 @@
+"""The blocks of the tracking record whose lines people write: which rows and fields each has, and after how long it is old."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from tenants.models import (
+    DataIngest,
+    Evaluation,
+    FrameworkUse,
+    Milestone,
+    MonitoringLink,
+    Result,
+    SoftwareVersion,
+    TrainingModel,
+)
+from tenants.models.record import RecordBlock
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the record. `fresh_days`: after so many days without a change or a confirmation it counts as old;
+    None: what it says does not age."""
+
+    model: type[RecordBlock]
+    adding: Any
+    fields: tuple[str, ...]
+    keeper: Any
+    fresh_days: int | None = None
+
+
+ENGINEERS, PLATFORM, BUSINESS = _("ML engineers"), _("platform engineers"), _("business lead")
+BLOCKS: dict[str, Block] = {
+    "model": Block(
+        TrainingModel,
+        _("Add a model"),
+        (
+            *("code", "name", "family", "layers", "architecture", "initialisation", "total_params_b"),
+            *("active_params_b", "modalities", "context_length", "target_amount", "done_amount", "amount_unit"),
+            *("precision", "phase", "licence_plan", "evaluation_plan"),
+        ),
+        ENGINEERS,
+        14,
+    ),
+    "framework": Block(
+        FrameworkUse,
+        _("Add a framework"),
+        (
+            *("name", "core_version", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel"),
+            *("expert_parallel", "sequence_parallel", "fsdp", "zero_stage", "checkpoint"),
+        ),
+        ENGINEERS,
+        60,
+    ),
+    "software": Block(SoftwareVersion, _("Add a component"), ("component", "software_version", "source"), PLATFORM, 60),
+    "ingest": Block(
+        DataIngest,
+        _("Add data"),
+        (
+            *("name", "method", "engine_id", "engine_state", "planned_tb", "arrived_tb", "prefix", "read_by"),
+            *("due_on", "ready_on"),
+        ),
+        PLATFORM,
+        14,
+    ),
+    "milestone": Block(Milestone, _("Add a milestone"), ("title", "kind", "due_on", "done_on", "remark"), BUSINESS, 30),
+    "evaluation": Block(
+        Evaluation,
+        _("Add an evaluation"),
+        ("model_code", "benchmark", "score", "unit", "higher_is_better", "measured_on", "at_amount", "link"),
+        ENGINEERS,
+    ),
+    "result": Block(
+        Result, _("Add a result"), ("kind", "title", "openness", "licence", "link", "published_on"), BUSINESS
+    ),
+    "monitoring": Block(
+        MonitoringLink, _("Add a link"), ("kind", "name", "link", "exporters", "alert_tested_on"), PLATFORM, 90
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Age:
+    """How old a block is: when its newest line was changed, and whether that is too long ago."""
+
+    changed_at: datetime | None
+    keeper: Any
+    fresh_days: int | None
+    old: bool
+
+
+def age(block: Block, changed_at: datetime | None, now: datetime) -> Age:
+    """A block without any line is not old but empty."""
+    limit = block.fresh_days
+    old = limit is not None and changed_at is not None and now - changed_at > timedelta(days=limit)
+    return Age(changed_at, block.keeper, limit, old)
+
+
+def milestone_word(due_on: date, done_on: date | None, today: date) -> str:
+    """done, late (done after its day), overdue, soon (within 14 days) or ahead."""
+    if done_on is not None:
+        return "late" if done_on > due_on else "done"
+    if due_on < today:
+        return "overdue"
+    return "soon" if due_on - today <= timedelta(days=14) else "ahead"

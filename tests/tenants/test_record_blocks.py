@@ -1,0 +1,189 @@
+"""The blocks of the tracking record: their words and limits, their history, and the gate before the first job."""
+
+import uuid
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import botocore.session
+import pytest
+from django.db import models
+from django.test import Client
+
+from clusters.actions import launch_job
+from clusters.models import Job
+from tenants.actions import edit_record
+from tenants.history.models import Entry
+from tenants.models import DataIngest, Evaluation
+from tenants.record_blocks import BLOCKS, age, milestone_word
+from tenants.wall.acting import acting_for
+from tenants.web.problems import Refused
+from tests.clusters.test_change_pages import send
+from tests.clusters.test_pages import hoshi, signed_in
+from tests.conftest import World
+from tests.examples import Examples
+
+__all__ = ["hoshi"]
+
+SCRIPT = "#!/bin/bash\n#SBATCH --open-mode=append\nexport FI_PROVIDER=efa\nsrun --auto-resume=1 hostname\n"
+
+
+def test_the_words_of_a_snowball_job_are_those_of_its_api() -> None:
+    shape = botocore.session.get_session().get_service_model("snowball").shape_for("JobState")
+    assert set(DataIngest.Snowball.values) == set(shape.enum)
+
+
+@pytest.mark.parametrize(
+    ("due", "done", "word"),
+    [
+        (date(2026, 5, 1), date(2026, 5, 1), "done"),
+        (date(2026, 5, 1), date(2026, 5, 2), "late"),
+        (date(2026, 5, 1), None, "overdue"),
+        (date(2026, 5, 10), None, "soon"),
+        (date(2026, 5, 24), None, "soon"),
+        (date(2026, 5, 25), None, "ahead"),
+    ],
+)
+def test_a_milestone_has_one_word(due: date, done: date | None, word: str) -> None:
+    assert milestone_word(due, done, date(2026, 5, 10)) == word
+
+
+def test_a_block_is_old_after_its_own_number_of_days() -> None:
+    now = datetime(2026, 5, 31, tzinfo=UTC)
+    block = BLOCKS["model"]
+    assert [age(block, now - timedelta(days=days), now).old for days in (14, 15)] == [False, True]
+    assert not age(block, None, now).old
+    assert not age(BLOCKS["result"], now - timedelta(days=900), now).old
+
+
+def editable() -> list[tuple[str, str]]:
+    return [(word, name) for word, block in BLOCKS.items() for name in block.fields]
+
+
+def other_value(column: models.Field, now: Any) -> Any:
+    """A value that this column may have and has not."""
+    if column.choices:
+        return next(word for word, _label in column.choices if word not in (now, ""))
+    if isinstance(column, models.BooleanField):
+        return not now
+    if isinstance(column, models.DateField):
+        return date(2031, 2, 3)
+    if isinstance(column, models.DecimalField):
+        return Decimal(90 if column.name == "total_params_b" else 3)
+    if isinstance(column, models.IntegerField):
+        return 2
+    if column.name in ("link", "prefix"):
+        return {"link": "https://other.example/", "prefix": "s3://other-bucket/x/"}[column.name]
+    return ["other"] if column.get_internal_type() == "ArrayField" else "other"
+
+
+def test_every_editable_field_is_in_the_history_with_old_and_new_and_who(world: World, hoshi: Examples) -> None:
+    lead = world.person("lead_architect")
+    with acting_for(world.hoshi, staff=True):
+        for word, name in editable():
+            line = type(hoshi[word]).objects.get(pk=hoshi[word].pk)
+            if word == "evaluation" and name == "model_code":
+                hoshi["model"].__class__.objects.filter(pk=hoshi["model"].pk).update(code="other")
+            if word == "ingest" and name == "method":
+                edit_record(block=line, changes={"engine_state": ""}, version=line.version, by=lead.actor)
+                line.refresh_from_db()
+            old, new = getattr(line, name), other_value(line._meta.get_field(name), getattr(line, name))
+            if (word, name) == ("ingest", "engine_state"):
+                continue  # it was emptied above, as a change of its own
+            edit_record(block=line, changes={name: new}, version=line.version, by=lead.actor)
+            entry = Entry.objects.filter(kind="record.changed", subject_id=line.pk).order_by("-id").first()
+            assert entry is not None and entry.actor == lead.actor, (word, name)
+            told = entry.facts["changes"][name]
+            assert told[0] != told[1] and str(new) in (str(told[1]), told[1]), (word, name, old, told)
+
+
+@pytest.mark.parametrize(
+    ("word", "sent", "field", "sentence"),
+    [
+        ("ingest", {"method": "s3_copy"}, "engine_state", "Only Snowball has these words"),
+        ("ingest", {"prefix": "/fsx/data"}, "prefix", "s3://bucket/folder/"),
+        ("ingest", {"planned_tb": "-1"}, "planned_tb", "greater than or equal to 0"),
+        ("monitoring", {"link": "javascript:alert(1)"}, "link", "A link begins with https://"),
+        (
+            "evaluation",
+            {"model_code": "M9"},
+            "model_code",
+            "There is no model &#x27;M9&#x27; in this record; there are: M1.",
+        ),
+        ("model", {"layers": "-4"}, "layers", "greater than or equal to 0"),
+    ],
+)
+def test_what_does_not_fit_is_told_at_its_field(
+    world: World, hoshi: Examples, word: str, sent: dict[str, str], field: str, sentence: str
+) -> None:
+    client = signed_in(world.person("ml_engineer"))
+    address = f"/t/hoshi/record/{word}/{hoshi[word].pk}/edit/"
+    page = client.get(address)
+    form = page.context["form"]
+    values = {name: form[name].value() for name in form.fields}
+    body = {name: value for name, value in values.items() if value not in (None, False)} | sent
+    answer = client.post(address, body)
+    assert answer.status_code == 422 and field in answer.context["form"].errors
+    assert sentence in answer.content.decode()
+
+
+def test_a_model_may_have_more_than_500_layers_and_any_framework_needs_no_code(world: World, hoshi: Examples) -> None:
+    client = signed_in(world.person("ml_engineer"))
+    added = client.post("/t/hoshi/record/framework/add/", {"name": "Own 分散フレームワーク", "tensor_parallel": "4"})
+    assert added.status_code == 303
+    model = {
+        "code": "M2",
+        "name": "Deep",
+        "family": "other",
+        "layers": "640",
+        "total_params_b": "1",
+        "active_params_b": "1",
+    }
+    assert client.post("/t/hoshi/record/model/add/", model | {"amount_unit": "billion_tokens"}).status_code == 303
+    page = client.get("/t/hoshi/").content.decode()
+    assert "Own 分散フレームワーク" in page and "640" in page and "s3://hoshi-data/crawl/" in page
+
+
+def test_the_first_training_job_waits_for_its_data_unless_somebody_says_it_need_not(
+    world: World, hoshi: Examples
+) -> None:
+    def launched(**more: Any) -> Job:
+        return launch_job(
+            cluster=hoshi["clusters"], name=uuid.uuid4().hex[:8], script=SCRIPT, nodes=1, by="engine", partition="gpu",
+            time_limit_minutes=60, **more,
+        )  # fmt: skip
+
+    with acting_for(world.hoshi, staff=True):
+        Job.objects.filter(cluster=hoshi["clusters"]).update(purpose="probe")
+        with pytest.raises(Refused, match="is not ready: Crawl") as told:
+            launched(accepted=False)
+        assert told.value.code == "data_not_ready"
+        launched(accepted=False, template="data-ingest")
+        with pytest.raises(Refused, match="is not ready"):
+            launched(accepted=False)
+        launched(accepted=True)
+        launched(accepted=False)  # no longer the first
+        Job.objects.filter(cluster=hoshi["clusters"]).update(purpose="probe")
+        DataIngest.objects.update(ready_on=date(2026, 1, 7))
+        launched(accepted=False)
+
+
+def test_a_line_of_every_block_is_added_by_the_api_and_no_other_tenant_sees_it(world: World, hoshi: Examples) -> None:
+    place = f"records/{hoshi['participations'].pk}"
+    bodies: dict[str, dict[str, Any]] = {
+        "ingests": {"name": "Second", "method": "s3_copy", "planned_tb": "2.5"},
+        "milestones": {"title": "Gate", "kind": "gate", "due_on": "2030-01-01"},
+        "evaluations": {"model_code": "M1", "benchmark": "Exam", "score": "71.25", "measured_on": "2026-02-01"},
+        "results": {"kind": "model", "title": "Weights", "openness": "weights", "licence": "Apache-2.0"},
+        "monitoring": {"kind": "experiments", "name": "Runs", "link": "https://runs.example/"},
+    }
+    for block, body in bodies.items():
+        made = send(world, f"{place}/{block}/", body)
+        assert made.status_code == 201, made.json()
+        other = Client()
+        other.force_login(world.person("ml_engineer", world.umi))
+        assert other.get(f"/api/v1/t/hoshi/{place}/{block}/{made.json()['id']}/").status_code == 404
+    refused = send(world, f"{place}/evaluations/", bodies["evaluations"] | {"model_code": "none"})
+    assert refused.status_code == 422 and "There is no model 'none'" in refused.json()["detail"]
+    with acting_for(world.hoshi):
+        assert Evaluation.objects.filter(benchmark="Exam").count() == 2
