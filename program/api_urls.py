@@ -99,6 +99,7 @@ READ = [
     ("reports/", enablement_api.all_reports, "reports"),
     ("reports/<uuid:pk>/", enablement_api.report, "report"),
     ("members/", people_api.members, "members"),
+    ("join-requests/", people_api.join_requests, "join-requests"),
     ("members/<int:pk>/", people_api.member, "member"),
     ("invitations/<uuid:pk>/", people_api.invitation, "invitation"),
 ]
@@ -129,6 +130,8 @@ EVERYWHERE = [
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
+    ("join-requests/<uuid:pk>/accept/", people_api.accept_request, "join-request-accept"),
+    ("join-requests/<uuid:pk>/decline/", people_api.decline_request, "join-request-decline"),
     ("members/<int:pk>/change/", people_api.change_member, "member-change"),
     ("members/<int:pk>/remove/", people_api.remove_member, "member-remove"),
     ("invitations/", people_api.tenant_invitations, "invitations"),

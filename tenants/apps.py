@@ -11,5 +11,6 @@ class TenantsConfig(AppConfig):
         import tenants.entries
         import tenants.history.seals
         import tenants.inviting
+        import tenants.joining
         import tenants.mail
         import tenants.work.heartbeat  # noqa: F401

@@ -26,6 +26,7 @@ INVITED_AGAIN = kind("invitation.resent", _("{actor} sent the invitation as {rol
 kind("invitation.accepted", _("{actor} accepted the invitation as {role}"), icon="user-check")
 kind("invitation.withdrawn", _("{actor} withdrew the invitation as {role}"), icon="user-minus")
 kind("invitation.expired", _("The invitation as {role} expired"), icon="user-minus")
+ASKED_TO_JOIN = kind("join_request.made", _("Somebody asked to join"), icon="user-plus")
 kind("join_request.accepted", _("{actor} invited somebody who asked to join, as {role}"), icon="user-check")
 kind("join_request.declined", _("{actor} declined a request to join"), icon="user-minus")
 kind("join_request.expired", _("Nobody answered a request to join"), icon="user-minus")

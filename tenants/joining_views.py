@@ -1,4 +1,4 @@
-"""Pages without a seat: what the link of an invitation opens."""
+"""Pages without a seat: what the link of an invitation opens, and asking to join."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from tenants import inviting
+from tenants import inviting, joining
 from tenants.models import Invitation, Membership, Person, Programme
-from tenants.people_forms import NewPersonForm
+from tenants.people_forms import JoinForm, NewPersonForm
 from tenants.personas import BACKEND
 from tenants.web.attempt import posted
 from tenants.web.problems import Refused
@@ -40,6 +40,16 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         if refused.code in GONE:
             return dead(request, refused.code)
         return render(request, "account/invitation.html", _shown(found, refused=refused), status=refused.status)
+
+
+@require_http_methods(["GET", "POST"])
+def ask_to_join(request: HttpRequest) -> HttpResponse:
+    """Ask to belong to an organisation; the answer is the same whether it exists or not."""
+    form = JoinForm(posted(request))
+    if request.method == "POST" and form.is_valid():
+        joining.ask(**form.cleaned_data, language=(translation.get_language() or "en")[:2])
+        return render(request, "account/join.html", {"sent": True})
+    return render(request, "account/join.html", {"form": form}, status=422 if request.method == "POST" else 200)
 
 
 def dead(request: HttpRequest, worth: str) -> HttpResponse:

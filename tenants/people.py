@@ -8,7 +8,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from tenants import inviting, queries
-from tenants.models import Invitation, Membership, Tenant
+from tenants.models import Invitation, JoinRequest, Membership, Tenant
 from tenants.web.templatetags.show import ROLES
 
 MOST = 500
@@ -44,6 +44,11 @@ def open_invitations() -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def join_requests() -> list[JoinRequest]:
+    """Whom the leads have not answered yet, oldest first."""
+    return list(JoinRequest.objects.filter(state="open").order_by("created_at", "id")[:MOST])
 
 
 def words_of(roles: Iterable[str]) -> list[tuple[str, Any]]:

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tenants import inviting, leaving, people, states
-from tenants.models import Invitation
+from tenants import inviting, joining, leaving, people, states
+from tenants.models import Invitation, JoinRequest
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint
@@ -198,3 +198,60 @@ def withdraw(request: Request, pk: UUID) -> Response:
     sent = asked(InvitationWithdrawAsked, request)
     inviting.withdraw(invitation=one(Invitation.objects.all(), None, pk), by=request.actor, **sent)
     return _invitation(pk)
+
+
+class JoinRequestShown(Shown):
+    """Somebody asks to belong to an organisation; nothing was shown to them."""
+
+    email = serializers.EmailField()
+    name = serializers.CharField()
+    message = serializers.CharField()
+    language = serializers.ChoiceField(choices=settings.LANGUAGES)
+    state = serializers.ChoiceField(choices=sorted(states.JOIN_REQUEST))
+
+
+class AcceptRequestAsked(Asked):
+    role = serializers.ChoiceField(choices=roles.CUSTOMER_ROLES)
+    starts_on = serializers.DateField(required=False, allow_null=True, help_text="Today unless said.")
+    ends_on = serializers.DateField(required=False, allow_null=True, help_text="The last day; open unless said.")
+
+
+class DeclineRequestAsked(Asked):
+    why = serializers.CharField(max_length=300, required=False, help_text="For the history; nobody is told.")
+
+
+JOIN_REQUESTS = Listing(
+    "join_requests", JoinRequestShown, {"state": OneOf("state", states.JOIN_REQUEST)}, newest="created_at"
+)
+
+
+@allow(roles.MANAGE_PEOPLE)
+@JOIN_REQUESTS.described
+@endpoint("GET")
+def join_requests(request: Request) -> Response:
+    """Requests to join, the newest first."""
+    return JOIN_REQUESTS.answer(request, JoinRequest.objects.all())
+
+
+@allow(roles.LEADS)
+@extend_schema(request=AcceptRequestAsked, responses={201: InvitationShown})
+@endpoint("POST")
+@repeatable(required=False)
+def accept_request(request: Request, pk: UUID) -> Response:
+    """Say yes to a request to join: the address is invited."""
+    sent = asked(AcceptRequestAsked, request)
+    row = one(JoinRequest.objects.all(), None, pk)
+    made = joining.accept(request=row, by=request.actor, giver=request.role, **sent)
+    return _invitation(made.pk, 201)
+
+
+@allow(roles.LEADS)
+@extend_schema(request=DeclineRequestAsked, responses=JoinRequestShown)
+@endpoint("POST")
+@repeatable(required=False)
+def decline_request(request: Request, pk: UUID) -> Response:
+    """Say no to a request to join; whoever asked is not told."""
+    sent = asked(DeclineRequestAsked, request)
+    row = one(JoinRequest.objects.all(), None, pk)
+    joining.decline(request=row, by=request.actor, giver=request.role, **sent)
+    return Response(JoinRequestShown(one(JoinRequest.objects.all(), JoinRequestShown, pk)).data)

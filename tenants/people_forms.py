@@ -72,12 +72,59 @@ class SeatForm(forms.Form):
             del self.fields["team"]
 
 
+class JoinForm(forms.Form):
+    """What a stranger says: which organisation, who they are, where they read mail."""
+
+    organisation = forms.CharField(
+        label=gettext_lazy("Organisation"),
+        max_length=120,
+        widget=forms.TextInput(attrs={"autocomplete": "organization"}),
+    )
+    name = forms.CharField(
+        label=gettext_lazy("Your name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "name"})
+    )
+    email = forms.EmailField(
+        label=gettext_lazy("E-mail address"), max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"})
+    )
+    message = forms.CharField(
+        label=gettext_lazy("Message"),
+        required=False,
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("What you will do there; the leads read it."),
+    )
+
+    def clean_name(self) -> str:
+        return visible_name(self.cleaned_data["name"])
+
+
+class AnswerForm(forms.Form):
+    """As what somebody who asked to join is invited."""
+
+    role = forms.ChoiceField(label=gettext_lazy("Role"))
+    ends_on = day(
+        gettext_lazy("Until"), required=False, help_text=gettext_lazy("The last day with access. Empty: open.")
+    )
+
+    def __init__(self, *args: Any, roles: Iterable[tuple[str, Any]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = list(roles)  # type: ignore[attr-defined]
+        self.fields["role"].initial = "viewer"
+
+
 class RemovalForm(forms.Form):
     """Why somebody loses access."""
 
     why = forms.CharField(
         label=gettext_lazy("Why"), required=False, max_length=300, help_text=gettext_lazy("The history keeps it.")
     )
+
+
+def visible_name(name: str) -> str:
+    """A name as it is typed. Raises ValidationError for letters that nobody sees, or that turn a line around."""
+    if not name.isprintable():
+        raise forms.ValidationError(_("A name is made of letters that can be seen; take out the others."))
+    return name
 
 
 def timezone_named(asked: str) -> str:
@@ -116,10 +163,7 @@ class NewPersonForm(forms.Form):
         self.fields["language"].initial, self.fields["timezone"].initial = language, timezone
 
     def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if not name.isprintable():
-            raise forms.ValidationError(_("A name is made of letters that can be seen; take out the others."))
-        return name
+        return visible_name(self.cleaned_data["name"])
 
     def clean_timezone(self) -> str:
         return timezone_named(self.cleaned_data["timezone"])

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from tenants import inviting, leaving
+from tenants import inviting, joining, leaving
 from tenants import people as reads
-from tenants.models import Invitation, Membership
-from tenants.people_forms import InvitationForm, RemovalForm, SeatForm
+from tenants.models import Invitation, JoinRequest, Membership
+from tenants.people_forms import AnswerForm, InvitationForm, RemovalForm, SeatForm
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
@@ -49,6 +49,8 @@ def people(request: HttpRequest) -> HttpResponse:
         "former": reads.former(request.tenant, today),
         "invitations": reads.open_invitations(),
         "may_manage": bool(gives(request)),
+        "may_decide": request.role in roles.LEADS,
+        "requests": reads.join_requests() if request.role in roles.MANAGE_PEOPLE else None,
         "today": today,
         "soon": today + SOON,
     }
@@ -163,3 +165,37 @@ def _say_what_ended(request: HttpRequest, row: Membership, left: leaving.Left) -
             owned,
         )
         messages.warning(request, sentence % {"n": owned})
+
+
+@allow(roles.LEADS)
+@require_http_methods(["GET", "POST"])
+def accept_request(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Say yes to somebody who asks to join: they are invited, and the link in the mail proves the address."""
+    row, refused = get_object_or_404(JoinRequest.objects.all(), pk=pk), None
+    form = AnswerForm(posted(request), roles=reads.words_of(gives(request)))
+    if request.method == "POST" and form.is_valid():
+        values = {"request": row, "by": request.actor, "giver": request.role}
+        done, refused = attempt(joining.accept, **values, **form.cleaned_data)
+        if done is not None:
+            messages.success(request, _("Cohort writes to %(email)s.") % {"email": row.email})
+            return see_other(reverse("people", args=[request.tenant.slug]))
+        refused = put_on_the_form(form, refused)
+    context = {
+        "form": form, "refused": refused, "title": _("Let somebody join"), "about": f"{row.name} ({row.email})",
+        "lead": row.message, "submit": _("Send the invitation"),
+    }  # fmt: skip
+    status = 200 if request.method == "GET" else refused.status if refused else 422
+    return render(request, "tenants/people_form.html", context, status=status)
+
+
+@allow(roles.LEADS)
+@require_POST
+def decline_request(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Say no; whoever asked is not told."""
+    row = get_object_or_404(JoinRequest.objects.all(), pk=pk)
+    _done, refused = attempt(joining.decline, request=row, by=request.actor, giver=request.role)
+    if refused is not None:
+        messages.warning(request, refused.sentence)
+    else:
+        messages.success(request, _("Declined. Whoever asked is not told."))
+    return see_other(reverse("people", args=[request.tenant.slug]))

@@ -29,6 +29,9 @@ urlpatterns = [
     path("t/<slug:tenant>/people/<int:pk>/remove/", people_views.remove_seat, name="remove_seat"),
     path("t/<slug:tenant>/invitations/<uuid:pk>/again/", people_views.send_again, name="resend_invitation"),
     path("t/<slug:tenant>/invitations/<uuid:pk>/withdraw/", people_views.withdraw, name="withdraw_invitation"),
+    path("t/<slug:tenant>/join-requests/<uuid:pk>/accept/", people_views.accept_request, name="accept_request"),
+    path("t/<slug:tenant>/join-requests/<uuid:pk>/decline/", people_views.decline_request, name="decline_request"),
+    path("join/", joining_views.ask_to_join, name="ask_to_join"),
     path("join/<str:token>/", joining_views.invitation, name="invitation"),
     *_record_pages(),
 ]

@@ -53,6 +53,7 @@ from tenants.models import (
     Evaluation,
     FrameworkUse,
     IdempotencyKey,
+    JoinRequest,
     Membership,
     Milestone,
     MonitoringLink,
@@ -479,6 +480,9 @@ def _people(made: Examples, by: Person) -> None:
     slug = made.tenant.slug
     viewer = Membership.objects.get(tenant=made.tenant, role="viewer")
     made.by_noun |= {"members": viewer, "people": viewer}
+    made.by_noun["join-requests"] = JoinRequest.objects.create(
+        tenant=made.tenant, email=f"asks@{slug}.example", name="Asks To Join", message=f"I work at {slug}"
+    )
     made.by_noun["invitations"] = invite(
         tenant=made.tenant, email=f"invited@{slug}.example", role="viewer", by=by.actor, giver="programme_manager",
         team=f"team-{slug}",

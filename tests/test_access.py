@@ -27,6 +27,7 @@ PUBLIC = {
     "persona",
     "personas",
     "pick_persona",
+    "ask_to_join",  # whoever asks has no account yet
     "invitation",  # a link in a mail is its own proof
 }
 PUBLIC_PREFIXES = ("account_", "accounts/", "static/", "jsi18n", "set_language")

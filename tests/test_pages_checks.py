@@ -18,7 +18,13 @@ from tests.town import Town, ask, town
 __all__ = ["town"]
 
 ENGLISH_ONLY = {"styleguide", "api-docs"}  # for whoever builds pages and programs
-SIGNING_IN = ("/accounts/login/", "/accounts/password/reset/", "/accounts/password/reset/done/", "/accounts/signup/")
+SIGNING_IN = (
+    "/accounts/login/",
+    "/accounts/password/reset/",
+    "/accounts/password/reset/done/",
+    "/accounts/signup/",
+    "/join/",
+)
 SITE = "http://portal.test"
 PAGES = page_routes()
 WHO = ("programme_manager", "platform_engineer")
