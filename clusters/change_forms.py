@@ -13,7 +13,8 @@ from clusters.models import CloudAccount, Node
 from clusters.request_forms import RequestForm, first_of
 from tenants.web.templatetags.show import words
 
-FIXED = ("name", "account", "az_id", "subnet", "vpc_cidr", "bucket", "bucket_exists")
+# The way to the scheduler is changed on the cluster's page at once: it changes nothing of the cluster.
+FIXED = ("name", "account", "az_id", "subnet", "vpc_cidr", "bucket", "bucket_exists", "reach", "kubernetes_namespace")
 
 
 class ChangeForm(RequestForm):
@@ -24,7 +25,7 @@ class ChangeForm(RequestForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, accounts=CloudAccount.objects.none(), **kwargs)
         for name in FIXED:
-            del self.fields[name]
+            self.fields.pop(name, None)
         self.fields["reason"].label = _("Why")
         self.fields["reason"].help_text = _("Whoever approves it reads this, and it stands in the history.")
         self.fields["reason"].required = True
@@ -37,6 +38,8 @@ class ChangeForm(RequestForm):
         "tiered_storage",
         "editor_role",
         "engine_settings",
+        "kubernetes_queue",
+        "kubernetes_priority",
     )
 
     @staticmethod
@@ -71,6 +74,9 @@ class ChangeForm(RequestForm):
         software = dict(document["software"])
         if told.get("kubernetes"):
             software["kubernetes"] = told["kubernetes"]
+        carried = self.carried()
+        if "kubernetes" in carried:
+            carried["kubernetes"] = {**(document["kubernetes"] or {}), **carried["kubernetes"]}
         checks = {"deep_health_checks": told["deep_health_checks"]} if "deep_health_checks" in told else {}
         return {
             **document,
@@ -82,7 +88,7 @@ class ChangeForm(RequestForm):
             **{name: told[name] for name in ("accounting", "editor_role") if name in told},
             **({"tiered_storage": int(told["tiered_storage"])} if told.get("tiered_storage") else {}),
             **({"engine_settings": told["engine_settings"] or {}} if "engine_settings" in told else {}),
-            **self.carried(),
+            **carried,
         }
 
     @staticmethod

@@ -56,6 +56,13 @@ SENTENCES: Mapping[str, str] = {
     "not_a_choice": gettext_noop("%(field)s is %(asked)s; it can be %(allowed)s."),
     "not_a_step": gettext_noop("You asked for %(asked)s %(unit)s in %(field)s; it can be %(allowed)s."),
     "bad_name": gettext_noop("%(field)s is “%(asked)s”, which is not a name that HyperPod takes."),
+    "bad_kubernetes_name": gettext_noop(
+        "%(field)s is “%(asked)s”; a name on Kubernetes has lower-case letters, digits and dashes, at most %(allowed)s."
+    ),
+    "namespace_of_kubernetes": gettext_noop("%(field)s is “%(asked)s”, which belongs to Kubernetes itself."),
+    "priority_without_queue": gettext_noop(
+        "%(field)s is “%(asked)s”, and there is no queue: a priority class of Kueue counts only within a queue."
+    ),
     "bad_bucket": gettext_noop("%(field)s is “%(asked)s”, which is not a name for a bucket."),
     "bad_plan": gettext_noop("%(field)s is “%(asked)s”, which is not the name of a training plan."),
     "bad_role": gettext_noop(
@@ -411,6 +418,9 @@ ADVICE: Mapping[str, str] = {
         "An id is cr- and 17 characters from 0 to f. What begins with cb- is an offer of a Capacity Block, not its reservation."
     ),
     "not_here": gettext_noop("Leave it out."),
+    "bad_kubernetes_name": gettext_noop("Write the name as Kubernetes has it, like hyperpod-ns-hoshi-localqueue."),
+    "namespace_of_kubernetes": gettext_noop("Name another, or leave it out: then it is “default”."),
+    "priority_without_queue": gettext_noop("Name the local queue too, or leave the priority out."),
     "no_managed_grafana": gettext_noop("Choose a Grafana on a machine of the account."),
     "not_a_script": gettext_noop("Write #!/bin/bash into its first line."),
     "image_tag": gettext_noop(

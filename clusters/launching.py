@@ -32,6 +32,7 @@ def places(cluster: Cluster) -> dict[str, Place]:
     ends, images, now = endings.of_cluster(cluster), _images(cluster), timezone.now()
     left = {group: one.minutes_left(now) for one in reversed(ends) if one.taken_away for group in one.groups}
     kubernetes = cluster.orchestrator == "hyperpod-eks"
+    where = reaching.on_kubernetes(cluster)
     made = {
         group: Place(
             cluster.orchestrator,
@@ -41,7 +42,9 @@ def places(cluster: Cluster) -> dict[str, Place]:
             left.get(group),
             images,
             ("/fsx",) if kubernetes else ("/fsx", "/home"),
-            reaching.NAMESPACE if kubernetes else "",
+            where.namespace if kubernetes else "",
+            where.queue,
+            where.priority,
         )
         for group, types in seats.items()
     }

@@ -19,6 +19,43 @@ code=$?
 echo "pair test: ended with $code"
 exit $code
 """
+# The same between two pods, by torch alone: an image for training has it, and seldom NCCL's own tests.
+IN_PODS = """#!/bin/bash
+# Cohort's pair test: an all-reduce over the accelerators of two pods. Ends with {not_here} where it cannot be made.
+set -uo pipefail
+export COHORT_PAIR_PROGRAM='{program}'
+{exports}
+if ! COHORT_PAIR_LOOK=1 python3 -c "$COHORT_PAIR_PROGRAM"; then
+  echo "pair test: this image has no torch for the accelerators of this node"
+  exit {not_here}
+fi
+timeout {seconds} "${{COHORT_PAIR_TEST:-torchrun}}" --no-python python3 -c "$COHORT_PAIR_PROGRAM"
+code=$?
+echo "pair test: ended with $code"
+exit $code
+"""
+PROGRAM = """
+import os, sys
+try:
+    import torch, torch.distributed as group
+    neuron = os.path.exists("/dev/neuron0")
+    if neuron:
+        import torch_xla.core.xla_model as xla, torch_xla.distributed.xla_backend
+except ImportError:
+    sys.exit(1)
+if "COHORT_PAIR_LOOK" in os.environ:
+    sys.exit(0 if neuron or torch.cuda.is_available() else 1)
+if not neuron:
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+group.init_process_group("xla" if neuron else "nccl")
+for size in (2**21, 2**26):
+    for _ in range(10):
+        mine = torch.ones(size, device=xla.xla_device() if neuron else "cuda")
+        group.all_reduce(mine)
+    if abs(float(mine.mean()) - group.get_world_size()) > 0.001:
+        sys.exit("pair test: the sum is wrong")
+group.destroy_process_group()
+"""
 # By what the instance type begins with: program, processes on a node (None: one for each accelerator), arguments, variables.
 NVIDIA = (
     "/opt/nccl-tests/build/all_reduce_perf",
@@ -33,6 +70,14 @@ NEURON = (
     "--nworkers 64 --minbytes 8MB --maxbytes 64MB --check allr",
     "export FI_PROVIDER=efa FI_EFA_USE_DEVICE_RDMA=1",
 )
+
+
+def in_pods(instance_type: str) -> str:
+    """The script of both pods on nodes of this type. How many processes each has, its job's object says."""
+    family = instance_type.removeprefix("ml.")
+    exports = (NEURON if family.startswith(("trn", "inf")) else AMD if family.startswith(("g4ad", "mi")) else NVIDIA)[3]
+    unset = "unset COHORT_PAIR_LOOK"
+    return IN_PODS.format(program=PROGRAM, exports=f"{exports}\n{unset}", seconds=SECONDS, not_here=NOT_HERE)
 
 
 def script(instance_type: str, accelerators: int) -> str:

@@ -11,8 +11,9 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from clusters import facts, node_setups
 from clusters.architectures import Architecture, Parameter
-from clusters.architectures.configuration import VPC_CIDR
+from clusters.architectures.configuration import NAME_LENGTH, VPC_CIDR
 from clusters.documents import kinds, reading
+from clusters.models import Cluster
 from tenants.web.templatetags.show import words
 
 MOST_GROUPS = 100
@@ -189,6 +190,26 @@ class RequestForm(WhatAndWhere):
                 help_text=_(limits["images"].help) + " " + _("One in a line, with a name before it where you like."),
                 widget=forms.Textarea(attrs=PLAIN | {"rows": 3, "class": "mono", "placeholder": IMAGE_EXAMPLE}),
             )
+        if "kubernetes.namespace" in limits:
+            for name, label in (
+                ("namespace", _("Namespace")),
+                ("queue", _("Local queue")),
+                ("priority", _("Priority")),
+            ):
+                self.fields[f"kubernetes_{name}"] = forms.CharField(
+                    label=label,
+                    required=False,
+                    max_length=NAME_LENGTH,
+                    help_text=_(limits[f"kubernetes.{name}"].help),
+                    widget=forms.TextInput(attrs=PLAIN | {"placeholder": limits[f"kubernetes.{name}"].default or ""}),
+                )
+        if "reach" in limits:
+            self.fields["reach"] = forms.ChoiceField(
+                label=_("Way to the scheduler"),
+                required=False,
+                choices=[(str(way), label) for way, label in Cluster.Reach.choices],
+                help_text=_(limits["reach"].help),
+            )
         if "node_setup" in limits:
             self.fields["node_setup"] = forms.ChoiceField(
                 label=_("Your own node set-up"),
@@ -252,6 +273,11 @@ class RequestForm(WhatAndWhere):
         """What stands beside the engine, as a document has it."""
         told = self.cleaned_data
         found: dict[str, Any] = {}
+        if "kubernetes_queue" in self.fields:
+            names = [name for name in ("namespace", "queue", "priority") if f"kubernetes_{name}" in self.fields]
+            found["kubernetes"] = {name: told.get(f"kubernetes_{name}") or "" for name in names}
+        if "reach" in self.fields:
+            found["reach"] = told.get("reach") or str(Cluster.Reach.DIRECT)
         if "observability" in self.fields:
             found["observability"] = told.get("observability") or "none"
         if "images" in self.fields:
@@ -288,6 +314,8 @@ def first_of(document: Mapping[str, Any]) -> dict[str, Any]:
         "openzfs_gib": openzfs.get("capacity_gib"),
         "openzfs_mbs": openzfs.get("mbs"),
         "openzfs_deployment": openzfs.get("deployment"),
+        "reach": document.get("reach"),
+        **{f"kubernetes_{name}": value for name, value in _fields(document.get("kubernetes")).items()},
         "observability": document.get("observability"),
         "images": as_lines(document.get("images")),
         "node_setup": _setup(document.get("node_setup")),

@@ -57,6 +57,10 @@ FIELDS = {
     "engine_settings": "id_engine_settings",
     "storage.openzfs.deployment": "id_openzfs_deployment",
     "observability": "id_observability",
+    "reach": "id_reach",
+    "kubernetes.namespace": "id_kubernetes_namespace",
+    "kubernetes.queue": "id_kubernetes_queue",
+    "kubernetes.priority": "id_kubernetes_priority",
     "images": "id_images",
     "node_setup": "id_node_setup",
 }
@@ -77,6 +81,10 @@ LABELS = {
     "engine_settings": gettext_lazy("Settings of ParallelCluster"),
     "storage.openzfs.deployment": gettext_lazy("Kind of OpenZFS"),
     "observability": gettext_lazy("Monitoring"),
+    "reach": gettext_lazy("Way to the scheduler"),
+    "kubernetes.namespace": gettext_lazy("Namespace"),
+    "kubernetes.queue": gettext_lazy("Local queue"),
+    "kubernetes.priority": gettext_lazy("Priority"),
     "images": gettext_lazy("Images"),
     "node_setup": gettext_lazy("Your own node set-up"),
 }

@@ -53,6 +53,12 @@ def choose_reach(*, cluster: Cluster, reach: str, by: str, version: int | None =
     wish_for_jobs(cluster)
 
 
+def equip(cluster: Cluster, *, by: str) -> None:
+    """A new cluster that is to be reached by its agent gets its token before its head node comes."""
+    if cluster.reach == Cluster.Reach.AGENT and not HeadNodeAgent.objects.filter(cluster=cluster).exists():
+        _give_token(cluster, None, by=by)
+
+
 def renew_token(*, cluster: Cluster, by: str, version: int | None = None) -> None:
     """Another token for the agent. The engine brings it into the account; the head node fetches it when the old one fails."""
     cluster = changes.newest(cluster, version)

@@ -69,6 +69,7 @@ def change_cluster(
     checked = foresight.check_change(cluster, body)
     wish = checking.refuse_unless_it_fits(checked)
     _refuse_unless_storage_takes_it(cluster, wish)
+    _refuse_another_place(cluster, wish)
     planned = foresight.of_change(cluster, checked)
     assert planned is not None
     if planned.empty and not planned.changes and wish == foresight.current(cluster):
@@ -94,6 +95,24 @@ def refuse_unless_possible(cluster: Cluster, deed: possible.Deed) -> possible.Si
     if refused is not None:
         raise refused
     return now
+
+
+def _refuse_another_place(cluster: Cluster, wish: Configuration) -> None:
+    """The way to the scheduler is no part of what is made, and never held up by an approval; in another namespace nobody
+    would see the jobs that are there."""
+    now = foresight.current(cluster)
+    if now.kubernetes and wish.kubernetes and now.kubernetes.namespace != wish.kubernetes.namespace:
+        sentence = _(
+            "Jobs of %(name)s run in the namespace “%(old)s”, and it stays so (kubernetes.namespace: %(new)s): in another "
+            "one nobody would see them. Name it as it is."
+        ) % {"name": cluster.name, "old": now.kubernetes.namespace, "new": wish.kubernetes.namespace}
+        raise Refused("namespace_stays", sentence, status=422, field="kubernetes.namespace")
+    if wish.reach != now.reach:
+        sentence = _(
+            "How the scheduler is reached (reach: %(asked)s) is not changed with the configuration. Choose it on the "
+            "cluster's page, or with POST …/reach/ in the API: it holds at once."
+        )
+        raise Refused("reach_elsewhere", sentence % {"asked": wish.reach}, status=422, field="reach")
 
 
 def _refuse_unless_storage_takes_it(cluster: Cluster, wish: Configuration) -> None:

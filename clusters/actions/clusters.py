@@ -79,6 +79,7 @@ def _new_cluster(
                 region=wish.region,
                 az_id=wish.az_id,
                 requested_by=by,
+                reach=wish.reach,
                 **changes.sizes(wish),
             )
     except IntegrityError as error:
@@ -141,6 +142,7 @@ def _asked_for(cluster: Cluster, person: Person) -> bool:
 def _approved(cluster: Cluster, operation: Operation, *, by: str) -> None:
     move(cluster, "approved", by=by, columns={"approved_by": by, "approved_at": Now()}, name=cluster.name)
     locks.begin(operation, cluster, by=by, generation=cluster.generation)
+    agents.equip(cluster, by=by)
     turns.wish(cluster)
 
 

@@ -51,7 +51,7 @@ def launch_job(
     cluster = changes.newest(cluster, None)
     on_kubernetes = cluster.orchestrator == "hyperpod-eks"
     if on_kubernetes and manifest_files.is_manifest(script):
-        nodes = manifests.pods(manifest_files.checked(script, reaching.NAMESPACE))
+        nodes = manifests.pods(manifest_files.checked(script, reaching.on_kubernetes(cluster).namespace))
     seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
     away = Quarantine.objects.filter(cluster=cluster, lifted_at=None).values_list("node_id", flat=True)
     groups = list(seats.exclude(pk__in=away).values_list("group", "accelerators"))

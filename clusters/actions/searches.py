@@ -11,14 +11,15 @@ from clusters.actions import changes
 from clusters.actions.node_orders import WORKING
 from clusters.engine import turns
 from clusters.engine.usage_facts import by_name, found_by
-from clusters.models import Cluster, Job, Node, NodeSearch, PairTest, Quarantine, SearchedNode
+from clusters.models import Cluster, ContainerImage, Job, Node, NodeSearch, PairTest, Quarantine, SearchedNode
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.web.problems import Refused
 
 MOST = 64  # nodes of a search: half as many jobs wait in the scheduler's queue at a time
 PARTNERS = 3  # of a node that is checked again: one of them may be ill itself
-PINS = frozenset({"hyperpod-slurm", "parallelcluster"})  # schedulers that are told on which nodes a job runs
+# Schedulers that are told on which nodes a job runs.
+PINS = frozenset({"hyperpod-slurm", "parallelcluster", "hyperpod-eks"})
 THERE = frozenset({"running", "impaired", "checking"})
 
 
@@ -55,6 +56,11 @@ def busy_nodes(row: Cluster) -> set[UUID]:
     return found
 
 
+def image_for_pairs(row: Cluster) -> ContainerImage | None:
+    """The image that pair tests run in on Kubernetes: the participant's own, by its digest."""
+    return ContainerImage.objects.filter(cluster=row, until_revision=None).order_by("name").first()
+
+
 def begin_search(
     *, cluster: Cluster, by: str, reason: str = "", nodes: Sequence[UUID | str] | None = None
 ) -> NodeSearch:
@@ -62,9 +68,10 @@ def begin_search(
     of its group. Jobs are never touched."""
     cluster = changes.newest(cluster, None)
     changes.refuse_unless_possible(cluster, "launch")
-    if cluster.orchestrator not in PINS:
+    if cluster.orchestrator == "hyperpod-eks" and image_for_pairs(cluster) is None:
         sentence = _(
-            "%(name)s runs Kubernetes, where Cohort makes no pair tests yet. Use its deep health checks instead."
+            "%(name)s runs Kubernetes and no image is named for it, and the pair tests run in one. Name an image with "
+            "PyTorch in its configuration."
         )
         raise Refused("no_pairs", sentence % {"name": cluster.name}, status=422)
     if NodeSearch.objects.filter(cluster=cluster, state="running").exists():

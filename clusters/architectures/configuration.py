@@ -26,6 +26,7 @@ IMAGES = 20
 REGISTRY = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?")
 REPOSITORY = re.compile(r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+KUBERNETES_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 IMAGE_NAME = re.compile(r"[a-z0-9](?:-?[a-z0-9])*")
 
 
@@ -95,6 +96,15 @@ class NodeSetup:
 
 
 @dataclass(frozen=True)
+class KubernetesPlace:
+    """Where on Kubernetes jobs are put, and by which queue and priority of Kueue they are let in."""
+
+    namespace: str = "default"
+    queue: str = ""  # a LocalQueue of that namespace; empty: nobody queues them
+    priority: str = ""  # a WorkloadPriorityClass
+
+
+@dataclass(frozen=True)
 class Configuration:
     """What a cluster is to be. `document()` is its stored form; reading that gives an equal configuration."""
 
@@ -116,6 +126,8 @@ class Configuration:
     observability: str = "none"  # none, managed (Amazon Managed Grafana), instance (Grafana on a machine)
     images: tuple[Image, ...] = ()
     node_setup: NodeSetup | None = None
+    kubernetes: KubernetesPlace | None = None  # of architectures that say so; others have none
+    reach: str = "direct"  # how its scheduler is reached at first: direct, or agent, which its head node runs
 
     @property
     def watched(self) -> bool:
@@ -213,6 +225,8 @@ class _Reader:
             observability=self.observability(document, region),
             images=self.images(document.get("images")),
             node_setup=self.node_setup(document.get("node_setup")),
+            kubernetes=self.kubernetes(document.get("kubernetes")),
+            reach=str(self.optional(document, "reach", "direct")),
         )
 
     def only(self, given: Mapping[str, Any], path: str, known: Any) -> None:
@@ -467,6 +481,23 @@ class _Reader:
         if chosen == "managed" and region and region not in facts.grafana_regions():
             self.refuse("no_managed_grafana", "observability", region, ", ".join(facts.grafana_regions()))
         return chosen
+
+    def kubernetes(self, given: Any) -> KubernetesPlace | None:
+        if "kubernetes.namespace" not in self.architecture.parameters:
+            if given:
+                self.refuse("not_here", "kubernetes", values={"title": self.architecture.title})
+            return None
+        given = self.fields(given, "kubernetes", KubernetesPlace)
+        found = {}
+        for name in ("namespace", "queue", "priority"):
+            found[name] = self.text(given, name, "kubernetes.", needed=False)
+            if found[name] and not (len(found[name]) <= NAME_LENGTH and KUBERNETES_NAME.fullmatch(found[name])):
+                self.refuse("bad_kubernetes_name", f"kubernetes.{name}", found[name], NAME_LENGTH)
+        if found["namespace"].startswith("kube-"):
+            self.refuse("namespace_of_kubernetes", "kubernetes.namespace", found["namespace"])
+        if found["priority"] and not found["queue"]:
+            self.refuse("priority_without_queue", "kubernetes.priority", found["priority"])
+        return KubernetesPlace(found["namespace"] or "default", found["queue"], found["priority"])
 
     def images(self, given: Any) -> tuple[Image, ...]:
         if not given and not isinstance(given, str):

@@ -6,8 +6,8 @@ from typing import Any
 import yaml
 
 from clusters import job_lint, manifest_files
-from clusters.engine import job_runs, names, quarantines
-from clusters.engine.reaching import NAMESPACE
+from clusters.engine import job_runs, names, quarantines, reaching
+from clusters.engine.usage_facts import kubernetes_name
 from clusters.launchers import LaunchSpec, manifests
 from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine
 
@@ -17,7 +17,7 @@ PROOF_IMAGE = "public.ecr.aws/docker/library/busybox:1.37"
 PROOF_COMMAND = ("/bin/sh", "-c", "hostname")
 
 
-def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
+def spec(job: Job, cluster: Cluster) -> LaunchSpec:
     """Read inside a scope."""
     on_kubernetes = cluster.orchestrator == "hyperpod-eks"
     return LaunchSpec(
@@ -36,7 +36,7 @@ def spec(job: Job, cluster: Cluster, namespace: str) -> LaunchSpec:
         only=tuple(job.pinned),
         without=() if job.pinned else _kept_away(cluster) if on_kubernetes else quarantines.kept_away(cluster),
         requeue=job.purpose != Job.Purpose.PROBE,
-        manifest=manifest(job, cluster, namespace) if on_kubernetes else None,
+        manifest=manifest(job, cluster) if on_kubernetes else None,
         **job_runs.options(job),
     )
 
@@ -60,16 +60,18 @@ def tasks_per_node(script: str) -> int:
 def _kept_away(cluster: Cluster) -> tuple[str, ...]:
     """The nodes that no new job should meet, as Kubernetes names HyperPod's instances."""
     held = Quarantine.objects.filter(cluster=cluster, lifted_at=None)
-    return tuple(sorted(f"hyperpod-{instance}" for instance in held.values_list("instance_id", flat=True)))
+    return tuple(sorted(map(kubernetes_name, held.values_list("instance_id", flat=True))))
 
 
-def manifest(job: Job, cluster: Cluster, namespace: str) -> dict[str, Any]:
+def manifest(job: Job, cluster: Cluster) -> dict[str, Any]:
     """The participant's own manifest as it was checked, or one made around the script."""
+    where = reaching.on_kubernetes(cluster)
     if manifest_files.is_manifest(job.script):
-        return manifest_files.read(job.script)
+        return manifests.queued(manifest_files.read(job.script), where.queue, where.priority)
     seat = Node.objects.filter(cluster=cluster, group=job.partition).values_list("instance_type", flat=True).first()
-    place = manifests.Place(namespace, (seat or "").removeprefix("ml."))
-    proof = job.purpose == Job.Purpose.PROOF
+    kind = (seat or "").removeprefix("ml.")
+    place = manifests.Place(where.namespace, kind, where.queue, where.priority)
+    proof, probe = job.purpose == Job.Purpose.PROOF, job.purpose == Job.Purpose.PROBE
     work = manifests.Work(
         name=job.engine_name,
         image=PROOF_IMAGE if proof else image(job, cluster),
@@ -77,7 +79,8 @@ def manifest(job: Job, cluster: Cluster, namespace: str) -> dict[str, Any]:
         script=f"{manifests.PYTHON_LINE}\n{job.script}" if reports(job) else job.script,
         command=PROOF_COMMAND if proof else (),
         time_limit_minutes=job.time_limit_minutes,
-        auto_resume=not proof,
+        processes_per_node=max(job.accelerators // job.nodes, 1) if probe else None,
+        auto_resume=not (proof or probe),
     )
     return manifests.pytorch_job(place, work)
 
@@ -86,7 +89,8 @@ def starting_manifest(cluster: Cluster, nodes: int) -> str:
     """What a person may begin with: a job that fits this cluster's nodes."""
     row = ContainerImage.objects.filter(cluster=cluster, until_revision=None).order_by("name").first()
     named = row.uri if row else "REGISTRY/REPOSITORY@sha256:DIGEST"
-    place = manifests.Place(NAMESPACE, cluster.main_type)
+    where = reaching.on_kubernetes(cluster)
+    place = manifests.Place(where.namespace, cluster.main_type, where.queue, where.priority)
     command = ("torchrun", "--nnodes", str(nodes), "train.py")
     made = manifests.pytorch_job(place, manifests.Work("training", named, nodes, command=command))
     return str(yaml.safe_dump(made, sort_keys=False))

@@ -94,7 +94,7 @@ def _read(held: due.Held) -> Known | None:
     parts = {part.role: part for part in ExternalObject.objects.filter(cluster=cluster)}
     part, account = parts.get("cluster"), account_of(cluster.account, cluster.region)
     way = reaching.Way(cluster.orchestrator, account, {role: part.name for role, part in parts.items()})
-    way = replace(way, agent=reaching.agent_of(cluster))
+    way = replace(way, agent=reaching.agent_of(cluster), namespace=reaching.on_kubernetes(cluster).namespace)
     return Known(
         cluster.now,
         cluster,
@@ -171,7 +171,7 @@ def _one_call(
         Job.objects.filter(pk=job.pk).update(last_call_at=Now(), absences=0)
         if not due.renew(held):
             raise due.LostLease(f"{held.kind} {held.ref}")
-        wanted = job_specs.spec(job, known.cluster, known.way.namespace) if verb == "submit" else None
+        wanted = job_specs.spec(job, known.cluster) if verb == "submit" else None
     try:
         if wanted is not None:
             return Called(job, verb, scheduler.submit(endpoint, wanted))

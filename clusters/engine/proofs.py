@@ -8,6 +8,7 @@ import structlog
 from django.utils import timezone
 
 from clusters import states
+from clusters.architectures.configuration import KubernetesPlace
 from clusters.engine import reaching
 from clusters.engine.facts import ENGINE, Known, smoke_name
 from clusters.engine.seats import STATES
@@ -100,9 +101,9 @@ def gather(known: Known, seen: Mapping[str, Seen], *, waits: bool = False) -> Ev
             shown[Kind.FILE_SYSTEM] = found
     required = REQUIRED[known.configuration.made_of().orchestrator]
     if Kind.SMOKE_JOB in required and not _passed(shown, Kind.SMOKE_JOB):
-        endpoint = None if known.access else _endpoint(known)
+        by_agent = cluster.reach == Cluster.Reach.AGENT
+        endpoint = None if known.access or by_agent else _endpoint(known)
         if known.smoke_job is None:
-            by_agent = cluster.reach == Cluster.Reach.AGENT
             smoke = known.access is not None or endpoint is not None or by_agent
         elif known.smoke_job.state in states.JOB_ENDS:
             shown[Kind.SMOKE_JOB] = _smoke_result(known.smoke_job)
@@ -146,7 +147,8 @@ def _file_systems(known: Known, seen: Mapping[str, Seen]) -> tuple[Mapping[str, 
 def _endpoint(known: Known) -> Endpoint | None:
     try:
         names = {role: row.name for role, row in known.rows.items()}
-        return reaching.look(reaching.Way(known.cluster.orchestrator, known.account, names))
+        place = (known.configuration and known.configuration.kubernetes) or KubernetesPlace()
+        return reaching.look(reaching.Way(known.cluster.orchestrator, known.account, names, place.namespace))
     except ProviderError as error:
         metrics.provider_error("scheduler", error.kind)
         log.warning("endpoint_not_read", cluster=known.cluster.name, kind=error.kind, message=error.message)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from django.db.models.functions import Now
 
 from clusters.access import job_logs, kubernetes_endpoint, kubernetes_token, slurm_endpoint
+from clusters.architectures.configuration import KubernetesPlace
 from clusters.launchers import AgentEndpoint, Endpoint, KubernetesEndpoint, SlurmEndpoint
-from clusters.models import Cluster, ClusterAccess
+from clusters.models import Cluster, ClusterAccess, Revision
 from clusters.providers import Account
-
-NAMESPACE = "default"
 
 
 @dataclass(frozen=True)
@@ -21,12 +20,21 @@ class Way:
     orchestrator: str
     account: Account
     names: Mapping[str, str]
-    namespace: str = NAMESPACE
+    namespace: str = KubernetesPlace().namespace
     agent: AgentEndpoint | None = None  # the head node asks us, and nobody there is asked
 
     @property
     def kubernetes(self) -> bool:
         return self.orchestrator == "hyperpod-eks"
+
+
+def on_kubernetes(cluster: Cluster) -> KubernetesPlace:
+    """Where jobs of the cluster are put, as its newest configuration says. Read inside a scope."""
+    if cluster.orchestrator != "hyperpod-eks":
+        return KubernetesPlace()
+    rows = Revision.objects.filter(cluster=cluster).order_by("-number").values_list("body__kubernetes", flat=True)
+    told = rows.first()  # clusters that were asked for before one could say have none
+    return KubernetesPlace(**told) if isinstance(told, Mapping) else KubernetesPlace()
 
 
 def agent_of(cluster: Cluster) -> AgentEndpoint | None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from clusters import pair_scripts, pairs, states
 from clusters.actions import quarantine
-from clusters.actions.searches import busy_nodes
+from clusters.actions.searches import busy_nodes, image_for_pairs
 from clusters.engine import names, turns
 from clusters.engine.facts import ENGINE
 from clusters.engine.usage_facts import scheduler_name
@@ -103,17 +103,23 @@ def _next_round(search: NodeSearch) -> bool:
 
 def _launch(search: NodeSearch, left: Node, right: Node) -> None:
     row = search.cluster
+    on_kubernetes, image = row.orchestrator == "hyperpod-eks", image_for_pairs(row)
     job = Job(
         tenant_id=row.tenant_id,
         cluster=row,
         name=f"pair {left.name} {right.name}"[:120],
         purpose=Job.Purpose.PROBE,
-        script=pair_scripts.script(left.instance_type, left.accelerators),
+        script=(
+            pair_scripts.in_pods(left.instance_type)
+            if on_kubernetes
+            else pair_scripts.script(left.instance_type, left.accelerators)
+        ),
         nodes=2,
         partition=left.group,
         time_limit_minutes=pair_scripts.MINUTES,
         accelerators=left.accelerators + right.accelerators,
-        pinned=[scheduler_name(left), scheduler_name(right)],
+        pinned=[scheduler_name(left, row.orchestrator), scheduler_name(right, row.orchestrator)],
+        image_digest=image.digest if on_kubernetes and image else "",
         configuration=Revision.objects.filter(cluster=row).order_by("-number").values_list("number", flat=True)[0],
         launched_by=ENGINE,
     )

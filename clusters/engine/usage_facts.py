@@ -82,8 +82,15 @@ def names_of(node: Node) -> set[str]:
     return {name for name in found | ({host(node.private_ip)} if node.private_ip else set()) if name}
 
 
-def scheduler_name(node: Node) -> str:
+def kubernetes_name(instance: str) -> str:
+    """What Kubernetes calls an instance of HyperPod, and the label by which a pod asks for it."""
+    return f"hyperpod-{instance}"
+
+
+def scheduler_name(node: Node, orchestrator: str = "") -> str:
     """What its scheduler calls it."""
+    if orchestrator == "hyperpod-eks":
+        return kubernetes_name(node.instance_id)
     return host(node.private_ip) if node.private_ip else node.name
 
 

@@ -29,6 +29,8 @@ class Place:
     images: tuple[tuple[str, str], ...] = ()  # name and file on shared storage, or name and digest on Kubernetes
     shared: tuple[str, ...] = ("/fsx", "/home")
     namespace: str = ""
+    queue: str = ""  # on Kubernetes, of Kueue
+    priority: str = ""
 
     @property
     def kubernetes(self) -> bool:

@@ -26,7 +26,8 @@ def manifest(
     image: str,
 ) -> dict[str, Any]:
     """The object. `values` are settled; `image` is named by its digest."""
-    where = manifests.Place(place.namespace, facts.plain_name(place.instance_type), claims={"/fsx": CLAIM})
+    kind = facts.plain_name(place.instance_type)
+    where = manifests.Place(place.namespace, kind, place.queue, place.priority, claims={"/fsx": CLAIM})
     work = manifests.Work(
         _name(name),
         image,

@@ -88,7 +88,7 @@ def _script(cluster: Cluster, row: Row) -> str:
     """The script of a job; on Kubernetes the manifest that runs it."""
     if cluster.orchestrator != "hyperpod-eks":
         return SCRIPT
-    place = manifests.Place(reaching.NAMESPACE, cluster.main_type)
+    place = manifests.Place(reaching.on_kubernetes(cluster).namespace, cluster.main_type)
     image = IMAGE.format(account=cluster.account.account_id, region=cluster.region)
     work = manifests.Work(name="training", image=image, nodes=row["nodes"], script=SCRIPT)
     return yaml.safe_dump(manifests.pytorch_job(place, work), sort_keys=False)

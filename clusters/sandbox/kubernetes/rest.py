@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from clusters.sandbox import eks
 from clusters.sandbox.cloud import Cloud
 from clusters.sandbox.errors import NoAnswer
-from clusters.sandbox.kubernetes import access, kueue, machines, play, schemas
+from clusters.sandbox.kubernetes import access, kueue, machines, play, runs, schemas
 from clusters.sandbox.kubernetes.kinds import BY_PATH, BY_PLURAL, Kind
 from clusters.sandbox.kubernetes.play import Scene
 from clusters.sandbox.kubernetes.runs import NEVER, QUEUE, Run
@@ -326,7 +326,8 @@ def _create(asking: Asking, thing: Any) -> Answer:
 def _take_up(asking: Asking, stored: dict[str, Any]) -> None:
     scene, call = asking.scene, asking.call
     run = play.begin(scene, stored)
-    names = {"name": run.name, "clusterName": asking.eks["name"]}
+    # A node that breaks collectives fails whichever pair it is in.
+    names = {"name": run.name, "clusterName": asking.eks["name"], "nodes": list(runs.pinned(stored))}
     for kind in ("job_fails", "image_pull", "kueue_stuck"):
         fault = asking.cloud.faults.take((kind,), call.account, "kubernetes", call.operation, names)
         if fault and kind == "job_fails":

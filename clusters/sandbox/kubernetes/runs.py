@@ -1,6 +1,7 @@
 """What a job asks for, read from each of the three kinds alike, and what its controller remembers of it."""
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,6 +128,17 @@ def asked(thing: dict[str, Any]) -> Asked:
     return Asked(
         (role,), bool(spec.get("suspend")), float(spec.get("activeDeadlineSeconds") or NEVER), 0, 0, "None", queue
     )
+
+
+def pinned(thing: dict[str, Any]) -> Iterator[str]:
+    """The nodes by name that a job's pods ask for."""
+    for _role, _count, spec in asked(thing).roles:
+        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+        required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+        for term in required.get("nodeSelectorTerms") or []:
+            for rule in term.get("matchExpressions") or []:
+                if (rule["key"], rule["operator"]) == ("kubernetes.io/hostname", "In"):
+                    yield from rule["values"]
 
 
 def _patched(spec: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import pytest
 from botocore.exceptions import ClientError
 from django.test import Client
 
-from clusters.actions import agents
+from clusters.actions import agents, changes
 from clusters.models import HeadNodeAgent
 from tenants.wall.acting import acting_for
+from tenants.web.problems import Refused
 from tests.clusters.engine.conftest import Bench
 
 HELLO = {"version": "1.0", "identity": "a" * 32}
@@ -44,3 +45,22 @@ def test_a_token_is_delivered_renewed_and_put_again_when_the_answer_is_lost(benc
     second = told(bench)
     assert second["url"] == first["url"] and second["token"] != first["token"]
     assert pull(second, settings) == 200
+
+
+def test_the_way_is_chosen_with_the_request(bench: Bench):
+    asked = bench.request("inland", reach="agent")
+    assert (asked.reach, bench.rows(HeadNodeAgent)) == ("agent", [])
+    cluster = bench.look(bench.approved("coast", reach="agent"))
+    [agent] = bench.rows(HeadNodeAgent)
+    assert agent.cluster_id == cluster.pk and agent.undelivered
+    bench.step("agent_token")  # before the head node comes
+    assert told(bench)["url"].endswith(f"/clusters/{cluster.pk}/agent")
+
+
+def test_the_way_is_not_changed_with_the_configuration(bench: Bench):
+    near = bench.until(bench.approved("near"), "ready")
+    with acting_for(bench.tenant, staff=True):
+        for more, code in (({"reach": "agent"}, "reach_elsewhere"), ({}, "nothing_changes")):
+            with pytest.raises(Refused) as refused:
+                changes.change_cluster(cluster=near, body=bench.body(**more), by="engine", reason="")
+            assert refused.value.code == code

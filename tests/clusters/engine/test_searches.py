@@ -8,7 +8,18 @@ from django.utils import timezone
 
 from clusters.actions import launch_job, searches
 from clusters.engine.usage_facts import scheduler_name
-from clusters.models import AccountingRead, Job, JobRun, Node, NodeSearch, PairTest, Quarantine, SearchedNode, UsageDay
+from clusters.models import (
+    AccountingRead,
+    ContainerImage,
+    Job,
+    JobRun,
+    Node,
+    NodeSearch,
+    PairTest,
+    Quarantine,
+    SearchedNode,
+    UsageDay,
+)
 from clusters.time_classes import ORDER
 from support.models import Case
 from tenants.wall.acting import acting_for
@@ -87,3 +98,30 @@ def test_without_two_free_nodes_no_search_begins(bench):
         bench.cloud.advance(60)
     with acting_for(bench.tenant, staff=True), pytest.raises(Refused, match="you chose 1 of 1 groups"):
         searches.begin_search(cluster=cluster, by="engine")
+
+
+def test_pairs_on_kubernetes_run_on_the_nodes_that_they_are_meant_for(bench):
+    digest = f"sha256:{'d' * 64}"
+    uri = f"{bench.cloud_account.id}.dkr.ecr.ap-northeast-1.amazonaws.com/train@{digest}"
+    groups = [{"name": "workers", "instance_type": "p5.48xlarge", "count": 3}]
+    body = {"architecture": "hyperpod-eks", "instance_groups": groups}
+    cluster = bench.until(bench.approved(**body), "ready", steps=60)
+    with acting_for(bench.tenant, staff=True), pytest.raises(Refused, match="no image is named for it"):
+        searches.begin_search(cluster=cluster, by="engine")
+    with acting_for(bench.tenant, staff=True):
+        ContainerImage.objects.create(
+            tenant=bench.tenant, cluster=cluster, name="train", registry=uri.partition("/")[0], repository="train",
+            digest=digest, revision=1,
+        )  # fmt: skip
+        nodes = sorted(bench.rows(Node, role="compute"), key=lambda node: node.seat)
+        bad = nodes[1]
+        bench.cloud.fault("job_fails", service="kubernetes", match=f"hyperpod-{bad.instance_id}", times=50)
+        searches.begin_search(cluster=cluster, by="engine", reason="it hung")
+    ended(bench)
+    [search] = bench.rows(NodeSearch)
+    assert (search.state, search.outcome) == ("done", bad.name)
+    for test in bench.rows(PairTest):
+        [job] = bench.rows(Job, pk=test.job_id)
+        sat_on = {node.instance_id for node in nodes if node.pk in (test.left_id, test.right_id)}
+        assert set(job.node_names) == {f"hyperpod-{instance}" for instance in sat_on} == set(job.pinned)
+    assert {row.verdict for row in bench.rows(SearchedNode)} == {"named", "cleared"}
