@@ -1,22 +1,33 @@
 """Reads of capacity: what was granted, what is held and by whom, joined per instance type, Region and way of buying."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
-from clusters import facts
+from clusters import capacity, facts
 from clusters.architectures.configuration import Configuration
 from clusters.findings import Finding
 from clusters.granted import Granted, Situation
 from clusters.granted import findings as held_against
 from clusters.granted import options as by_type
 from clusters.holding import Held, Standing, counted, to_hold
-from clusters.models import Cluster, LedgerRow, Operation, QuotaGrant, Revision
-from tenants.models import within
+from clusters.models import (
+    CapacityRequest,
+    Cluster,
+    LedgerRow,
+    Operation,
+    QuotaGrant,
+    Reservation,
+    Revision,
+    ServiceQuota,
+    UsageDay,
+)
+from tenants.models import Participation, within
 
 NEVER = 0
 
@@ -119,3 +130,103 @@ def used_of(participations: set[Any]) -> dict[tuple[Any, str, str], int]:
     ):
         found[who, region, kind] = total
     return found
+
+
+def joined_of(participations: Iterable[Any]) -> dict[Any, list[capacity.Joined]]:
+    """By participation: each type and Region of which something is granted, allowed, reserved or held. Eight queries in all."""
+    who = {row.pk: row for row in Participation.objects.filter(pk__in=list(participations)).select_related("cycle")}
+    lines = {
+        (line.participation_id, line.region, line.instance_type): line
+        for line in QuotaGrant.objects.filter(participation__in=who)
+    }
+    grants: dict[Any, list[tuple[str, int, date, date | None]]] = defaultdict(list)
+    held: dict[Any, dict[str, int]] = defaultdict(dict)
+    rows = LedgerRow.objects.filter(participation__in=who)
+    of_grants = rows.filter(ledger=LedgerRow.Ledger.GRANT)
+    for pid, region, kind, *row in of_grants.values_list(*PLACE, "option", "delta", "starts_on", "ends_on"):
+        grants[pid, region, kind].append(tuple(row))
+    of_use = rows.filter(ledger=LedgerRow.Ledger.USE).order_by().values_list(*PLACE, "option")
+    for pid, region, kind, option, total in of_use.annotate(total=Sum("delta")).exclude(total=0):
+        held[pid, region, kind][option] = total
+    reserved = _reserved(who)
+    allowed = _allowed(who.values())
+    used = _used_hours(who)
+    found: dict[Any, list[capacity.Joined]] = defaultdict(list)
+    for key in sorted({*lines, *grants, *held, *reserved}, key=lambda key: (key[1], key[2])):
+        pid, region, name = key
+        instance = facts.load().instance(name)
+        kind = capacity.Kind(name, region, *((instance.accelerators, instance.vcpus) if instance else ()))
+        line, cycle = lines.get(key), who[pid].cycle
+        granted = Granted(_today(grants[key]) if line else None, bool(line and line.unlimited))
+        total = capacity.hours([row[1:] for row in grants[key]], cycle.starts_on, cycle.ends_on, kind.accelerators)
+        found[pid].append(
+            capacity.joined(
+                kind, granted, held.get(key, {}), reserved.get(key, {}),
+                allowed=[_as_allowed(row, kind) for row in allowed.get((who[pid].tenant_id, region), ()) if _counts(row, name)],
+                granted_hours=total if granted.total is not None else None, used_hours=used.get(key),
+            )
+        )  # fmt: skip
+    return found
+
+
+PLACE = ("participation_id", "region", "instance_type")
+
+
+def _today(rows: Iterable[tuple[str, int, date, date | None]]) -> dict[str, int]:
+    day = timezone.now().date()
+    found: dict[str, int] = defaultdict(int)
+    for option, delta, first, last in rows:
+        if first <= day and (last is None or last >= day):
+            found[option] += delta
+    return dict(found)
+
+
+def _reserved(who: Iterable[Any]) -> dict[Any, dict[str, int]]:
+    """What is reserved now."""
+    now = timezone.now()
+    rows = Reservation.objects.filter(participation__in=who, starts_at__lte=now, ends_at__gt=now).order_by()
+    found: dict[Any, dict[str, int]] = defaultdict(dict)
+    for pid, region, kind, way, total in rows.values_list(*PLACE, "kind").annotate(total=Sum("count")):
+        found[pid, region, kind][way] = total
+    return found
+
+
+def _allowed(who: Iterable[Participation]) -> dict[Any, list[Any]]:
+    tenants = {row.tenant_id for row in who}
+    wanted = ServiceQuota.objects.filter(tenant__in=tenants, service__in=["sagemaker", "ec2"])
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for row in wanted.select_related("account").order_by("account__account_id", "service"):
+        found[row.tenant_id, row.region].append(row)
+    return found
+
+
+def _counts(row: ServiceQuota, kind: str) -> bool:
+    """Whether this is the quota that counts the type, by its exact name."""
+    if row.service == "sagemaker":
+        return row.name == facts.cluster_usage(kind)
+    return row.name == facts.ec2_quota(kind)
+
+
+def _as_allowed(row: ServiceQuota, kind: capacity.Kind) -> capacity.Allowed:
+    value, counts_vcpus = int(row.value), row.service == "ec2"
+    instances = value if not counts_vcpus else value // kind.vcpus if kind.vcpus else None
+    unit = "vCPU" if counts_vcpus else "instances"
+    return capacity.Allowed(row.account.account_id, row.service, row.name, unit, value, instances, row.read_at)
+
+
+def _used_hours(who: Iterable[Any]) -> dict[Any, int]:
+    """Accelerator-hours that jobs used, by the clusters' main type."""
+    place = ("cluster__participation_id", "cluster__region", "cluster__main_type")
+    rows = UsageDay.objects.filter(cluster__participation__in=who).exclude(source=UsageDay.Source.NOBODY).order_by()
+    return {tuple(key): total // 3600 for *key, total in rows.values_list(*place).annotate(total=Sum("used"))}
+
+
+def requests() -> QuerySet[CapacityRequest]:
+    """Requests for capacity, the newest first."""
+    return CapacityRequest.objects.select_related("participation__cycle", "tenant").order_by("-created_at", "-id")
+
+
+def ledger() -> QuerySet[LedgerRow]:
+    """Rows of what was granted, reserved and held, the newest first; what accounts allow is in their quotas."""
+    rows = LedgerRow.objects.exclude(ledger=LedgerRow.Ledger.QUOTA)
+    return rows.select_related("cluster", "request").order_by("-created_at", "-id")

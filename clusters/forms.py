@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from clusters import facts, states
 from clusters.actions import quotas
-from clusters.models import Bucket, CloudAccount, Cluster, QuotaGrant
+from clusters.models import Bucket, CapacityRequest, CloudAccount, Cluster, Option, QuotaGrant
 from tenants.forms import BlockForm
 from tenants.models import Participation
 from tenants.states import Moves
@@ -211,3 +211,66 @@ class RenewForm(forms.Form):
     version = forms.IntegerField(
         label=gettext_lazy("Version"), widget=forms.HiddenInput, min_value=1, max_value=2_147_483_647
     )
+
+
+class CapacityForm(forms.Form):
+    """Other capacity of the programme: how much, of what, where, from when to when, and what for."""
+
+    kind = forms.ChoiceField(label=gettext_lazy("What is wanted"), choices=CapacityRequest.Kind.choices)
+    instance_type = forms.ChoiceField(label=gettext_lazy("Instance type"))
+    region = forms.ChoiceField(label=gettext_lazy("Region"))
+    to_region = forms.ChoiceField(
+        label=gettext_lazy("The other Region"),
+        required=False,
+        help_text=gettext_lazy("Only where it is wanted in another Region."),
+    )
+    option = forms.ChoiceField(label=gettext_lazy("How it is bought"), required=False, choices=Option.choices)
+    instances = forms.IntegerField(label=gettext_lazy("Instances"), min_value=1, max_value=QuotaGrant.MOST)
+    starts_on = forms.DateField(
+        label=gettext_lazy("From"),
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text=gettext_lazy("For longer: the day after it would have ended."),
+    )
+    ends_on = forms.DateField(
+        label=gettext_lazy("Until"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text=gettext_lazy("This day included. Empty: until the cycle ends."),
+    )
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=gettext_lazy("What it is for, and what becomes of it otherwise. It stays in the history."),
+    )
+
+    def __init__(self, *args: Any, types: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = facts.load()
+        self.fields["instance_type"].choices = [(name, name) for name in types]
+        regions = [(region, region) for region in sorted(known.zones)]
+        self.fields["region"].choices = regions
+        self.fields["to_region"].choices = [("", gettext_lazy("the same")), *regions]
+
+
+class DecisionForm(forms.Form):
+    """What becomes of a request for capacity."""
+
+    decision = forms.ChoiceField(
+        label=gettext_lazy("Decision"),
+        choices=[("grant", gettext_lazy("Grant it")), ("decline", gettext_lazy("Decline it"))],
+        widget=forms.RadioSelect,
+    )
+    budget_line = forms.CharField(
+        label=gettext_lazy("Budget line"),
+        max_length=120,
+        required=False,
+        help_text=gettext_lazy("Out of which it is paid. Needed to grant it."),
+    )
+    why = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("The participant reads it."),
+    )
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)

@@ -96,6 +96,12 @@ QUOTA_REQUEST: Moves = {
     "approved": set(),
     "denied": set(),
 }
+CAPACITY_REQUEST: Moves = {
+    "waiting": {"granted", "declined", "withdrawn"},
+    "granted": set(),
+    "declined": set(),
+    "withdrawn": set(),
+}
 QUOTA_ENDS = frozenset({"approved", "denied"})
 
 CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
@@ -309,6 +315,19 @@ QUOTA_ASKED = kind(
 kind("quota_request.case_opened", _("The provider opened a case for {number}"), icon="gauge")
 kind("quota_request.approved", _("The provider approved {number}: {value} {unit} in {region}"), icon="gauge")
 kind("quota_request.denied", _("The provider denied {number}: {reason}"), icon="gauge")
+
+CAPACITY_ASKED = kind(
+    "capacity_request.waiting",
+    _("{actor} asked the programme for capacity, {what}: {instances} × {instance_type} in {region}. {reason}"),
+    icon="gauge",
+)
+kind(
+    "capacity_request.granted",
+    _("{number} is granted: {instances} × {instance_type} in {region}, out of {budget_line}. {why}"),
+    icon="circle-check",
+)
+kind("capacity_request.declined", _("{actor} declined {number}: {why}"), icon="gauge")
+kind("capacity_request.withdrawn", _("{actor} withdrew {number}: {why}"), icon="gauge")
 
 HEALTH_REPORTED = kind("health.reported", _("{actor} reported {reason} on {node}: {detail}"), icon="alert-triangle")
 HEALTH_SCHEDULED = kind("health.scheduled", _("{actor} announced {reason} for {starts}: {detail}"), icon="calendar")

@@ -20,6 +20,7 @@ from django.utils import timezone
 from clusters import job_scripts, node_setups
 from clusters import models as c
 from clusters.actions import holding
+from clusters.actions.capacity import ask as ask_for_capacity
 from clusters.configuring import keep
 from program.models import (
     ActionItem,
@@ -170,6 +171,11 @@ def _record(made: Examples, participation: Participation) -> None:
         provider_service="sagemaker", provider_limit="ml.p5.48xlarge for cluster usage", provider_unit="instances",
     )  # fmt: skip
     made.by_noun["quotas"].kept(by="engine")
+    made.by_noun["capacity-requests"] = ask_for_capacity(
+        participation=participation, kind="more", instance_type="p5.48xlarge", region="ap-northeast-1", instances=4,
+        starts_on=timezone.now().date(), ends_on=timezone.now().date() + timedelta(days=30), reason="the larger model",
+        by="engine",
+    )  # fmt: skip
     c.Reservation.objects.create(
         **owned,
         kind="training_plan",

@@ -2,6 +2,7 @@
 
 from clusters.models.agent import AgentLog, AgentOrder, AgentRun, HeadNodeAgent
 from clusters.models.capacity import QuotaGrant, QuotaRequest, Reservation, ServiceQuota
+from clusters.models.capacity_request import CapacityRequest
 from clusters.models.cluster import (
     CloudAccount,
     Cluster,
@@ -27,6 +28,7 @@ from clusters.models.usage import AccountingRead, JobRun, Lending, NodeSpell, Us
 from clusters.models.watching import Alert, AlertIntake
 
 __all__ = [
+    "CapacityRequest",
     "AccountFact",
     "AccountingRead",
     "AgentLog",

@@ -40,6 +40,7 @@ class LedgerRow(Dated, TenantOwned):
     quota = models.CharField(max_length=230, blank=True)  # its service and exact name, where it is the provider's
     reservation = tied("clusters.Reservation", null=True, related_name="+")
     cluster = tied("clusters.Cluster", null=True, related_name="+")
+    request = tied("clusters.CapacityRequest", null=True, related_name="rows")  # that it was granted for
     operation = tied("clusters.Operation", null=True, related_name="+")
 
     class Meta(TenantOwned.Meta):

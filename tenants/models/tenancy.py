@@ -168,6 +168,10 @@ class Programme(models.Model):
     approval_over_instances = models.PositiveIntegerField(
         default=0, help_text=_("Requests for more accelerated instances than this need an approval.")
     )
+    small_request_hours = models.PositiveIntegerField(
+        default=0,
+        help_text=_("Requests for capacity of up to so many accelerator-hours within 30 days are granted at once."),
+    )
     cutoff_weekday = models.PositiveSmallIntegerField(default=2, help_text=_("0 is Monday."))
     cutoff_time = models.TimeField(default="18:00")
     stale_after_days = models.PositiveSmallIntegerField(default=14)

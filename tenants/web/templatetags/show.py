@@ -59,6 +59,7 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "closing": ("progress", gettext_lazy("closing")),
     "suspended": ("warn", gettext_lazy("suspended")),
     "withdrawn": ("neutral", gettext_lazy("withdrawn")),
+    "granted": ("good", gettext_lazy("granted")),
     "open": ("warn", gettext_lazy("open")),
     "done": ("good", gettext_lazy("done")),
     "waiting": ("warn", gettext_lazy("waiting for approval")),

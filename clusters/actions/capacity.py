@@ -1,0 +1,247 @@
+"""Writes about requests for capacity: ask, decide, withdraw; granting adds rows to the ledger and changes none."""
+
+import uuid
+from datetime import date, timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from clusters import capacity_effect, facts, foresight, states
+from clusters.actions.holding import lock
+from clusters.capacity_effect import Change, Circumstances, Effect
+from clusters.models import CapacityRequest, LedgerRow, Option, QuotaGrant
+from tenants.history import timeline
+from tenants.history.moves import move
+from tenants.models import ApiToken, Participation, Person, Programme
+from tenants.web.problems import Refused, Stale
+
+MOST_INSTANCES = QuotaGrant.MOST
+LONGEST = 1000
+LONGEST_DAYS = 5 * 366
+RECENTLY = timedelta(days=30)
+
+
+def circumstances(participation: Participation, instance_type: str, region: str) -> Circumstances:
+    """What the effect depends on, as it is known now."""
+    instance, cycle = facts.load().instance(instance_type), participation.cycle
+    price, currency, dated = None, "", None
+    try:
+        known = foresight.price_list()
+        price, currency, dated = known.instance_hour("hyperpod", instance_type, region), known.currency, known.dated
+    except Refused:
+        pass  # the effect says that there is no price
+    accelerators = instance.accelerators if instance else None
+    return Circumstances(cycle.ends_on, cycle.stage_gate_on, accelerators, price, currency, dated)
+
+
+def asked_of(row: CapacityRequest) -> Change:
+    return Change(row.kind, row.instances, row.region, row.to_region, row.starts_on, row.ends_on)
+
+
+def effect_of(row: CapacityRequest) -> Effect:
+    """What it would come to if it were granted now."""
+    where = row.to_region or row.region
+    return capacity_effect.effect(asked_of(row), circumstances(row.participation, row.instance_type, where))
+
+
+def ask(
+    *,
+    participation: Participation,
+    kind: str,
+    instance_type: str,
+    region: str,
+    instances: int,
+    starts_on: date,
+    reason: str,
+    by: str,
+    ends_on: date | None = None,
+    to_region: str = "",
+    option: str = "",
+) -> CapacityRequest:
+    """Ask for capacity. What a rule grants is granted at once, with the rule's name. Raises Refused with the field."""
+    row = CapacityRequest(
+        tenant_id=participation.tenant_id, participation=participation, number=f"CR-{uuid.uuid4().hex[:8]}", kind=kind,
+        instance_type=instance_type.removeprefix("ml."), region=region, to_region=to_region, option=option,
+        instances=instances, starts_on=starts_on, ends_on=ends_on, reason=reason.strip(), asked_by=by,
+    )  # fmt: skip
+    _refuse_nonsense(row)
+    lock(participation.pk, "", ["small"])  # two small ones at once are counted one after the other
+    _lock(row)
+    _refuse_more_back_than_granted(row)
+    found = effect_of(row)
+    row.effect = found.kept()
+    row.save(force_insert=True)
+    timeline.record(
+        states.CAPACITY_ASKED, about=row, by=by, number=row.number, what=row.kind, instances=row.instances,
+        instance_type=row.instance_type, region=row.to_region or row.region, reason=row.reason, **row.effect,
+    )  # fmt: skip
+    programme = Programme.objects.first()
+    limit = programme.small_request_hours if programme else 0
+    rule = capacity_effect.rule(asked_of(row), found, limit=limit, recently=_recently(participation))
+    if rule:
+        _grant(row, by="engine", rule=rule, why=_rule_in_words(rule, limit), budget_line="")
+    return row
+
+
+def _recently(participation: Participation) -> int:
+    """Accelerator-hours that the rule for small ones granted within the last month."""
+    rows = CapacityRequest.objects.filter(
+        participation=participation, rule=capacity_effect.SMALL, decided_at__gt=timezone.now() - RECENTLY
+    )
+    return sum(int(effect.get("accelerator_hours") or 0) for effect in rows.values_list("effect", flat=True))
+
+
+def _rule_in_words(rule: str, limit: int) -> str:
+    if rule == capacity_effect.GIVES_BACK:
+        return "What is given back needs nobody's agreement."
+    return f"Up to {limit:,} accelerator-hours within 30 days need nobody's agreement."
+
+
+def _lock(row: CapacityRequest) -> None:
+    for region in sorted({row.region, row.to_region} - {""}):
+        lock(row.participation_id, region, [row.instance_type])
+
+
+def _refuse_nonsense(row: CapacityRequest) -> None:
+    known, today = facts.load(), timezone.now().date()
+    instance = known.instance(row.instance_type)
+    if instance is None or not instance.accelerators:
+        types = ", ".join(sorted(name for name, one in known.instances.items() if one.accelerators))
+        _refuse("instance_type", row.instance_type, _("It has to be one of %(types)s.") % {"types": types})
+    for field in ("region", "to_region"):
+        value = getattr(row, field)
+        if value not in known.zones and (value or field == "region"):
+            _refuse(field, value, _("It has to be one of %(regions)s.") % {"regions": ", ".join(sorted(known.zones))})
+    if row.kind == CapacityRequest.Kind.REGION and row.to_region in ("", row.region):
+        _refuse("to_region", row.to_region, _("Say in which other Region it is wanted."))
+    if row.kind != CapacityRequest.Kind.REGION and row.to_region:
+        _refuse("to_region", row.to_region, _("Leave it empty, or ask for another Region."))
+    if row.kind not in CapacityRequest.Kind.values:
+        _refuse(
+            "kind", row.kind, _("It has to be one of %(words)s.") % {"words": ", ".join(CapacityRequest.Kind.values)}
+        )
+    if row.option not in Option.values:
+        words = ", ".join(filter(None, Option.values))
+        _refuse("option", row.option, _("Leave it empty, or say one of %(words)s.") % {"words": words})
+    if not 1 <= row.instances <= MOST_INSTANCES:
+        _refuse("instances", row.instances, _("Say a number from 1 to %(most)s.") % {"most": MOST_INSTANCES})
+    if row.starts_on < today:
+        _refuse("starts_on", row.starts_on, _("Nothing is granted for days that are over: say %(today)s or later.")
+                % {"today": today.isoformat()})  # fmt: skip
+    if row.ends_on is not None and row.ends_on < row.starts_on:
+        _refuse("ends_on", row.ends_on, _("It has to be %(first)s or later.") % {"first": row.starts_on.isoformat()})
+    last = row.starts_on + timedelta(days=LONGEST_DAYS)
+    if row.ends_on is not None and row.ends_on > last:
+        _refuse("ends_on", row.ends_on, _("It has to be %(last)s or earlier.") % {"last": last.isoformat()})
+    if row.ends_on is None and row.kind == CapacityRequest.Kind.LONGER:
+        _refuse("ends_on", "", _("Say until when."))
+    if not row.reason.strip() or len(row.reason) > LONGEST:
+        _refuse("reason", row.reason, _("Say why, in 1 to %(most)s letters.") % {"most": LONGEST})
+
+
+def _refuse(field: str, value: Any, hint: str) -> None:
+    sentence = _("'%(value)s' cannot be taken for %(field)s. %(hint)s")
+    values = {"value": str(value)[:60], "field": field, "hint": hint}
+    raise Refused("invalid", sentence % values, status=422, field=field)
+
+
+def _refuse_more_back_than_granted(row: CapacityRequest) -> None:
+    """What is given back, or taken elsewhere, has to be granted for all of that time."""
+    if row.kind not in (CapacityRequest.Kind.FEWER, CapacityRequest.Kind.REGION):
+        return
+    steps = LedgerRow.objects.filter(
+        ledger=LedgerRow.Ledger.GRANT, participation=row.participation_id, region=row.region,
+        instance_type=row.instance_type, option=row.option,
+    ).values_list("delta", "starts_on", "ends_on")  # fmt: skip
+    there = capacity_effect.least_within(list(steps), row.starts_on, row.ends_on)
+    if row.instances > there:
+        sentence = _(
+            "You give back %(asked)s %(type)s in %(region)s, bought %(option)s; of these the programme grants %(there)s "
+            "throughout that time. Give back at most so many, or choose other dates or another way of buying."
+        )
+        values = {"asked": row.instances, "type": row.instance_type, "region": row.region, "there": there,
+                  "option": row.get_option_display()}  # fmt: skip
+        raise Refused("not_granted", sentence % values, status=422, field="instances", allowed=there)
+
+
+def decide(
+    *, asked: CapacityRequest, grants: bool, why: str, person: Person, by: str, budget_line: str = "",
+    version: int | None = None,
+) -> CapacityRequest:  # fmt: skip
+    """Grant or decline what waits. Raises Refused: own_request, decided, invalid; Stale."""
+    row = _newest(asked, version)
+    if own(row, person):
+        sentence = _("You asked for this capacity yourself; somebody else has to decide it.")
+        raise Refused("own_request", sentence, status=403)
+    why, budget_line = why.strip(), budget_line.strip()
+    if not why or len(why) > LONGEST:
+        _refuse("why", why, _("Say why, in 1 to %(most)s letters.") % {"most": LONGEST})
+    if grants and not budget_line:
+        _refuse("budget_line", budget_line, _("Say out of which budget line it is paid."))
+    if not grants:
+        columns = {"why": why, "decided_by": by, "decided_at": Now()}
+        move(row, "declined", by=by, columns=columns, number=row.number, why=why)
+        return CapacityRequest.objects.get(pk=row.pk)
+    _lock(row)
+    _refuse_more_back_than_granted(row)
+    _grant(row, by=by, rule="", why=why, budget_line=budget_line)
+    return CapacityRequest.objects.get(pk=row.pk)
+
+
+def own(row: CapacityRequest, person: Person) -> bool:
+    """Whether the person asked for it, also by a program with one of the own tokens."""
+    word, _sep, pk = row.asked_by.partition(":")
+    return row.asked_by == person.actor or (word == "token" and ApiToken.objects.filter(pk=pk, person=person).exists())
+
+
+def withdraw(*, asked: CapacityRequest, why: str, by: str, version: int | None = None) -> CapacityRequest:
+    """Ask for it no longer."""
+    row = _newest(asked, version)
+    columns = {"why": why.strip()[:LONGEST], "decided_by": by, "decided_at": Now()}
+    move(row, "withdrawn", by=by, columns=columns, number=row.number, why=why or "–")
+    return CapacityRequest.objects.get(pk=row.pk)
+
+
+def _newest(asked: CapacityRequest, version: int | None) -> CapacityRequest:
+    row = (
+        CapacityRequest.objects.select_for_update(of=("self",)).select_related("participation__cycle").get(pk=asked.pk)
+    )
+    if version is not None and row.version != version:
+        raise Stale("stale", _("Somebody changed this meanwhile. Look at it again."), status=409, version=row.version)
+    if row.state != "waiting":
+        sentence = _("%(number)s is decided already: it is %(state)s.")
+        raise Refused("decided", sentence % {"number": row.number, "state": row.state})
+    return row
+
+
+def _grant(row: CapacityRequest, *, by: str, rule: str, why: str, budget_line: str) -> None:
+    """The rows and the decision, in one transaction; the request is locked, or is new."""
+    for region, delta, first, last in capacity_effect.rows(asked_of(row)):
+        LedgerRow.objects.create(
+            tenant_id=row.tenant_id, ledger=LedgerRow.Ledger.GRANT, participation_id=row.participation_id, region=region,
+            instance_type=row.instance_type, option=row.option, delta=delta, starts_on=first, ends_on=last, by=by,
+            grant=_line(row, region), request=row, why=(why or row.reason)[:300],
+        )  # fmt: skip
+    columns = {"rule": rule, "why": why, "budget_line": budget_line[:120], "decided_by": by, "decided_at": Now()}
+    move(
+        row, "granted", by=by, columns=columns, number=row.number, instances=row.instances, rule=rule, why=why,
+        instance_type=row.instance_type, region=row.to_region or row.region, budget_line=budget_line or "–",
+    )  # fmt: skip
+
+
+def _line(row: CapacityRequest, region: str) -> QuotaGrant:
+    """The line of the record that it belongs to; a new one names the quota of the provider that limits it."""
+    line, _new = QuotaGrant.objects.get_or_create(
+        tenant_id=row.tenant_id,
+        participation_id=row.participation_id,
+        instance_type=row.instance_type,
+        region=region,
+        defaults={
+            "provider_service": "sagemaker",
+            "provider_limit": facts.cluster_usage(row.instance_type),
+            "provider_unit": "instances",
+        },
+    )
+    return line

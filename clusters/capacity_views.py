@@ -1,0 +1,188 @@
+"""Pages about capacity: what one has in every unit, what is asked of the programme, and the decision."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from clusters import capacity_queries
+from clusters.actions import capacity as acting
+from clusters.forms import CapacityForm, DecisionForm, ReasonForm
+from clusters.models import CapacityRequest
+from clusters.wording import gettext_noop
+from tenants.models import Participation
+from tenants.queries import actor_names
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web import pages
+from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.tables import as_csv
+
+NEWEST_ROWS = 50
+RULES = {
+    "small": gettext_noop("small: up to the programme's limit within 30 days"),
+    "gives_back": gettext_noop("given back: needs nobody's agreement"),
+}
+
+
+@allow(roles.READ)
+@require_safe
+def capacity(request: HttpRequest) -> HttpResponse:
+    """Every request for capacity that one may see: what waits with its age, the oldest first, and what was decided."""
+    waiting = list(capacity_queries.requests().filter(state="waiting").order_by("created_at", "id"))
+    page = pages.newest_first(capacity_queries.requests().exclude(state="waiting"), request, at="created_at")
+    context = {
+        "waiting": waiting,
+        "decided": page.rows,
+        "older": page.next,
+    }
+    return render(request, "clusters/capacity.html", context)
+
+
+@allow(roles.READ)
+@require_safe
+def tenant_capacity(request: HttpRequest) -> HttpResponse:
+    """What a participant may have, has reserved and holds, in every unit; the requests; the newest rows of the ledgers."""
+    place = _participation()
+    rows: list[Any] = list(capacity_queries.ledger()[:NEWEST_ROWS])
+    asked = list(capacity_queries.requests()[:NEWEST_ROWS])
+    names = actor_names({row.by for row in rows})
+    for row in rows:
+        row.by_name = names.get(row.by, row.by)
+    context = {
+        "participation": place,
+        "joined": capacity_queries.joined_of([place.pk])[place.pk] if place else [],
+        "asked": asked,
+        "rows": rows,
+        "may_ask": request.role in roles.ASK_CAPACITY and place is not None,
+    }
+    return render(request, "clusters/tenant_capacity.html", context)
+
+
+def _participation() -> Participation | None:
+    """The one that goes on, or the newest."""
+    rows = Participation.objects.select_related("cycle").order_by("-created_at")
+    return rows.exclude(state__in=["closed", "withdrawn"]).first() or rows.first()
+
+
+HEADER = (
+    "participant", "participation", "cycle", "instance_type", "region", "bought", "granted", "granted_instances",
+    "granted_accelerators", "granted_vcpus", "reserved_instances", "held_instances", "held_accelerators", "held_vcpus",
+    "free_instances", "provider_allows", "provider_allows_instances", "cycle_granted_accelerator_hours",
+    "cycle_used_accelerator_hours",
+)  # fmt: skip
+
+
+@allow(roles.READ)
+@require_safe
+def export(request: HttpRequest) -> HttpResponse:
+    """The same as a table: a line for each way of buying. An empty cell is no number; `granted` says which way."""
+    place, rows = _participation(), []
+    for one in capacity_queries.joined_of([place.pk])[place.pk] if place else ():
+        told = [each.instances for each in one.allowed if each.instances is not None]
+        for way in one.ways:
+            granted, held = one.kind.units(way.granted), one.kind.units(way.held)
+            rows.append([
+                request.tenant.slug, place.code, place.cycle.code, one.kind.instance_type, one.kind.region,
+                way.option or "any", one.word, *granted.values(), way.reserved, *held.values(), way.free, one.allowed_word,
+                sum(told) if told else None, one.granted_hours, one.used_hours,
+            ])  # fmt: skip
+    return as_csv(f"capacity-{request.tenant.slug}.csv", HEADER, rows)
+
+
+@allow(roles.ASK_CAPACITY)
+@require_http_methods(["GET", "POST"])
+def ask(request: HttpRequest) -> HttpResponse:
+    """Ask the programme for other capacity."""
+    place: Any = _participation()
+    types = sorted(capacity_queries.accelerated_types())
+    sent = request.GET.get("kind", ""), request.GET.get("type", ""), request.GET.get("region", "")
+    form = CapacityForm(
+        posted(request), types=types, initial=dict(zip(("kind", "instance_type", "region"), sent, strict=True))
+    )
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if place is not None and form.is_valid():
+            made, refused = attempt(acting.ask, participation=place, by=request.actor, **form.cleaned_data)
+            if made is not None:
+                words = (
+                    _("Granted at once.") if made.state == "granted" else _("Asked. The programme's office decides it.")
+                )
+                messages.success(request, words)
+                return see_other(reverse("capacity_request", args=[request.tenant.slug, made.pk]))
+            status = refused.status if refused else 422
+    back = reverse("tenant_capacity", args=[request.tenant.slug])
+    context = {"form": form, "refused": refused, "back": back, "place": place}
+    return render(request, "clusters/capacity_ask.html", context, status=status)
+
+
+def _one(pk: UUID) -> CapacityRequest:
+    found: CapacityRequest = get_object_or_404(capacity_queries.requests(), pk=pk)
+    return found
+
+
+@allow(roles.READ)
+@require_safe
+def capacity_request(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """One request: what it comes to, who decided it, out of which budget line, why."""
+    return _page(request, _one(pk), None, None, 200)
+
+
+def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, status: int) -> HttpResponse:
+    waits = row.state == "waiting"
+    decides = waits and request.role in roles.APPROVE and not acting.own(row, request.person)
+    names = actor_names({row.asked_by, row.decided_by} - {""})
+    context = {
+        "row": row,
+        "effect": acting.effect_of(row).kept() if waits else row.effect,
+        "rule": RULES.get(row.rule, ""),
+        "form": (form or DecisionForm(initial={"version": row.version})) if decides else None,
+        "own": waits and request.role in roles.APPROVE and not decides,
+        "may_withdraw": waits and not decides and request.role in roles.ASK_CAPACITY,
+        "refused": refused,
+        "asked_by": names.get(row.asked_by, row.asked_by),
+        "decided_by": names.get(row.decided_by, row.decided_by),
+    }
+    return render(request, "clusters/capacity_request.html", context, status=status)
+
+
+@allow(roles.APPROVE)
+@require_http_methods(["POST"])
+def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Grant or decline."""
+    row, form, refused = _one(pk), DecisionForm(request.POST), None
+    if form.is_valid():
+        told = dict(form.cleaned_data)
+        grants = told.pop("decision") == "grant"
+        _done, refused = attempt(
+            acting.decide, asked=row, grants=grants, person=request.person, by=request.actor, **told
+        )  # fmt: skip
+        if refused is None:
+            messages.success(request, _("Granted.") if grants else _("Declined."))
+            return see_other(reverse("capacity_request", args=[request.tenant.slug, row.pk]))
+    return _page(request, _one(pk), form, refused, refused.status if refused else 422)
+
+
+@allow(roles.ASK_CAPACITY)
+@require_http_methods(["GET", "POST"])
+def withdraw(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Ask for it no longer."""
+    row, refused, status = _one(pk), None, 200
+    form = ReasonForm(posted(request), initial={"version": row.version})
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            _done, refused = attempt(acting.withdraw, asked=row, by=request.actor, **form.cleaned_data)
+            if refused is None:
+                messages.success(request, _("Withdrawn."))
+                return see_other(reverse("capacity_request", args=[request.tenant.slug, row.pk]))
+            status = refused.status
+    back = reverse("capacity_request", args=[request.tenant.slug, row.pk])
+    context = {"form": form, "refused": refused, "back": back, "row": row}
+    return render(request, "clusters/capacity_withdraw.html", context, status=status)

@@ -1,0 +1,246 @@
+"""What one has in every unit, and requests for capacity: what they come to, which rule grants them, who decides."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from clusters import capacity_queries
+from clusters.actions import capacity as acting
+from clusters.capacity import Kind, hours, joined
+from clusters.capacity_effect import Change, Circumstances, effect, least_within, rows, rule
+from clusters.granted import Granted
+from clusters.models import CapacityRequest, LedgerRow, QuotaGrant
+from tenants.history.models import Entry
+from tenants.models import Cycle, Programme
+from tenants.wall.acting import acting_for
+from tenants.wall.identity import issue_token
+from tenants.web.problems import Refused
+from tests import examples
+
+P5 = "p5.48xlarge"
+DAY = date(2027, 1, 1)
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+
+
+def test_one_number_in_every_unit():
+    kind = Kind(P5, "us-east-1", 8, 192)
+    assert kind.units(127) == {"instances": 127, "accelerators": 1016, "vcpus": 24384}
+    assert kind.units(None) == {"instances": None, "accelerators": None, "vcpus": None}
+    assert Kind("x", "r").units(2) == {"instances": 2, "accelerators": None, "vcpus": None}
+
+
+@pytest.mark.parametrize(
+    ("granted", "word", "free", "over"),
+    [
+        (Granted({"": 8, "odcr": 4}), "limited", 6, 0),
+        (Granted({}), "none", 0, 6),
+        (Granted(), "not_set", None, 0),
+        (Granted({"": 1}, True), "unlimited", None, 0),
+    ],
+)
+def test_what_is_joined(granted, word, free, over):
+    one = joined(Kind(P5, "r", 8, 192), granted, {"on_demand": 4, "odcr": 2}, {"odcr": 5})
+    assert (one.word, one.free, one.over, one.held, one.reserved) == (word, free, over, 6, 5)
+    assert [(way.option, way.reserved, way.held, way.idle) for way in one.ways] == [
+        ("", 0, 0, 0), ("odcr", 5, 2, 3), ("on_demand", 0, 4, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "ends", "found"),
+    [
+        ([(2, DAY, DAY)], None, 2 * 24 * 8),
+        ([(2, DAY, None)], None, None),
+        ([(2, DAY, None)], date(2027, 1, 2), 2 * 48 * 8),
+        ([(2, date(2026, 1, 1), None), (-1, date(2027, 1, 2), None)], date(2027, 1, 2), (48 + 24) * 8),
+        ([(2, date(2028, 1, 1), None)], date(2027, 1, 2), 0),
+        ([], None, 0),
+    ],
+)
+def test_accelerator_hours_of_a_cycle(steps, ends, found):
+    assert hours(steps, DAY, ends, 8) == found
+
+
+NOW = Circumstances(date(2027, 6, 30), date(2027, 3, 31), 8, Decimal("10.5"), "USD", date(2026, 11, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "now", "told"),
+    [
+        (Change("more", 2, "r", "", DAY, date(2027, 1, 10)), NOW, (2 * 240 * 8, Decimal("5040.00"), 0)),
+        (Change("more", 1, "r", "", date(2027, 6, 30), None), NOW, (24 * 8, Decimal("252.00"), 91)),
+        (Change("fewer", 1, "r", "", date(2027, 6, 30), None), NOW, (-24 * 8, Decimal("-252.00"), 91)),
+        (Change("region", 1, "r", "s", DAY, DAY), NOW, (0, Decimal("0.00"), 0)),
+        (Change("more", 1, "r", "", DAY, None), Circumstances(accelerators=8), (None, None, None)),
+        (Change("more", 1, "r", "", DAY, DAY), Circumstances(accelerators=8), (192, None, None)),
+    ],
+)
+def test_what_a_request_comes_to(change, now, told):
+    found = effect(change, now)
+    assert (found.accelerator_hours, found.cost, found.days_past_gate) == told
+
+
+@pytest.mark.parametrize(
+    ("kind", "days", "limit", "recently", "named"),
+    [
+        ("more", 10, 1920, 0, "small"),
+        ("more", 10, 1919, 0, ""),
+        ("more", 10, 0, 0, ""),
+        ("more", 10, 3000, 1081, ""),  # no large wish in small pieces
+        ("longer", 10, 3000, 1080, "small"),
+        ("fewer", 10, 0, 9999, "gives_back"),
+        ("region", 10, 10**9, 0, ""),
+    ],
+)
+def test_which_rule_grants_at_once(kind, days, limit, recently, named):
+    change = Change(kind, 1, "r", "s", DAY, DAY + timedelta(days=days - 1))
+    assert rule(change, effect(change, NOW), limit=limit, recently=recently) == named
+
+
+def test_what_has_no_end_is_not_small():
+    change = Change("more", 1, "r", "", DAY, None)
+    assert rule(change, effect(change, Circumstances(accelerators=8)), limit=10**9, recently=0) == ""
+
+
+def test_the_rows_of_each_kind_and_what_can_be_given_back():
+    assert list(rows(Change("longer", 3, "r", "", DAY, DAY))) == [("r", 3, DAY, DAY)]
+    assert list(rows(Change("fewer", 3, "r", "", DAY, None))) == [("r", -3, DAY, None)]
+    assert list(rows(Change("region", 3, "r", "s", DAY, None))) == [("r", -3, DAY, None), ("s", 3, DAY, None)]
+    steps = [(5, date(2026, 1, 1), None), (3, DAY, date(2027, 1, 5)), (-2, date(2027, 1, 4), None)]
+    assert [least_within(steps, DAY, end) for end in (DAY, date(2027, 1, 4), None)] == [8, 6, 3]
+
+
+def asked_for(world, made, **changes):
+    told = {
+        "kind": "more", "instance_type": P5, "region": "ap-northeast-1", "instances": 4, "starts_on": timezone.now().date(),
+        "ends_on": timezone.now().date() + timedelta(days=9), "reason": "the larger model",
+        "by": world.person("platform_engineer").actor,
+    } | changes  # fmt: skip
+    with acting_for(world.hoshi):
+        return acting.ask(participation=made["participations"], **told)
+
+
+def granted(world):
+    with acting_for(world.hoshi):
+        return {line.region: line.approved_instances for line in QuotaGrant.objects.all()}
+
+
+def test_a_large_one_is_decided_by_somebody_else_and_small_ones_by_the_rule(world):
+    made = examples.make(world, world.hoshi, 1)
+    row = asked_for(world, made)
+    assert (row.state, row.effect["accelerator_hours"]) == ("waiting", 4 * 240 * 8)
+    lead, manager = world.person("lead_architect"), world.person("programme_manager")
+    own = asked_for(world, made, by=lead.actor)
+    with acting_for(world.hoshi, staff=True):
+        for told, code in [
+            ({"asked": own, "person": lead, "by": lead.actor, "budget_line": "B-7"}, "own_request"),
+            ({"asked": row, "person": lead, "by": lead.actor}, "invalid"),
+        ]:
+            with pytest.raises(Refused) as refused:
+                acting.decide(grants=True, why="fits", **told)
+            assert refused.value.code == code
+        done = acting.decide(
+            asked=row, grants=True, why="It fits the plan.", budget_line="B-7", person=manager, by=manager.actor
+        )
+        assert (done.state, done.budget_line, done.decided_by, done.rule) == ("granted", "B-7", manager.actor, "")
+        with pytest.raises(Refused) as again:
+            acting.decide(asked=row, grants=True, why="x", budget_line="B-7", person=manager, by=manager.actor)
+        assert again.value.code == "decided"
+        [line] = LedgerRow.objects.filter(request=row)
+        assert (line.delta, line.by, line.ends_on) == (4, manager.actor, row.ends_on)
+        assert Entry.objects.filter(kind="capacity_request.granted").count() == 1
+        declined = acting.decide(asked=own, grants=False, why="Not now.", person=manager, by=manager.actor)
+        assert (declined.state, declined.why) == ("declined", "Not now.")
+    assert granted(world) == {"ap-northeast-1": 24}
+    Programme.objects.update(small_request_hours=200)
+    first = asked_for(world, made, instances=1, ends_on=timezone.now().date())
+    second = asked_for(world, made, instances=1, ends_on=timezone.now().date())
+    assert (first.state, first.rule, second.state) == ("granted", "small", "waiting")
+    assert granted(world) == {"ap-northeast-1": 25}
+
+
+def test_giving_back_and_another_region(world):
+    made = examples.make(world, world.hoshi, 1)
+    back = asked_for(world, made, kind="fewer", instances=6, ends_on=None)
+    assert (back.state, back.rule) == ("granted", "gives_back")
+    assert granted(world) == {"ap-northeast-1": 14}
+    with pytest.raises(Refused) as refused:
+        asked_for(world, made, kind="fewer", instances=15, ends_on=None)
+    assert refused.value.code == "not_granted" and "grants 14" in str(refused.value.sentence)
+    moved = asked_for(world, made, kind="region", to_region="us-east-1", instances=5, ends_on=None)
+    manager = world.person("programme_manager")
+    with acting_for(world.hoshi, staff=True):
+        acting.decide(asked=moved, grants=True, why="ok", budget_line="B", person=manager, by=manager.actor)
+    assert granted(world) == {"ap-northeast-1": 9, "us-east-1": 5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"instance_type": "p5.48xlage"}, "instance_type"),
+        ({"instance_type": "m5.4xlarge"}, "instance_type"),
+        ({"region": "mars-1"}, "region"),
+        ({"to_region": "us-east-1"}, "to_region"),
+        ({"kind": "region"}, "to_region"),
+        ({"kind": "region", "to_region": "ap-northeast-1"}, "to_region"),
+        ({"kind": "less"}, "kind"),
+        ({"option": "barter"}, "option"),
+        ({"instances": 0}, "instances"),
+        ({"instances": 100_001}, "instances"),
+        ({"starts_on": date(2020, 1, 1)}, "starts_on"),
+        ({"ends_on": date(2020, 1, 1)}, "ends_on"),
+        ({"ends_on": date(2999, 1, 1)}, "ends_on"),
+        ({"kind": "longer", "ends_on": None}, "ends_on"),
+        ({"reason": " "}, "reason"),
+    ],
+)
+def test_what_is_refused_names_the_field(changes, field):
+    told = {
+        "kind": "more", "instance_type": P5, "region": "ap-northeast-1", "instances": 4, "starts_on": timezone.now().date(),
+        "reason": "why",
+    } | changes  # fmt: skip
+    with pytest.raises(Refused) as refused:
+        acting._refuse_nonsense(CapacityRequest(**told))
+    assert refused.value.facts["field"] == field and field in str(refused.value.sentence)
+
+
+def test_the_pages_from_the_wish_to_the_decision(world):
+    made = examples.make(world, world.hoshi, 1)
+    Cycle.objects.update(ends_on=date(2030, 1, 1), stage_gate_on=date(2029, 1, 1))
+    signed = {}
+    for role in ("platform_engineer", "programme_manager", "viewer"):
+        signed[role] = Client()
+        signed[role].force_login(world.person(role), BACKEND)
+    page = signed["platform_engineer"].get("/t/hoshi/capacity/").content.decode()
+    assert "Ask for capacity" in page and "20 <span" in page and "Reserved and idle" in page
+    assert "Ask for capacity" not in signed["viewer"].get("/t/hoshi/capacity/").content.decode()
+    form = {
+        "kind": "more", "instance_type": P5, "region": "us-east-1", "instances": "8", "reason": "longer context",
+        "starts_on": timezone.now().date().isoformat(),
+    }  # fmt: skip
+    asked = signed["platform_engineer"].post("/t/hoshi/capacity/ask/", form)
+    assert asked.status_code == 303
+    assert (
+        signed["platform_engineer"].post("/t/hoshi/capacity/ask/", form | {"ends_on": "2020-01-01"}).status_code == 422
+    )
+    where = asked["Location"]
+    assert "days of it lie after the gate" in signed["viewer"].get(where).content.decode()
+    assert "Budget line" not in signed["platform_engineer"].get(where).content.decode()
+    assert where in signed["programme_manager"].get("/capacity/").content.decode()
+    decision = {"decision": "grant", "why": "It fits.", "version": "1"}
+    assert signed["programme_manager"].post(f"{where}decide/", decision).status_code == 422
+    assert signed["programme_manager"].post(f"{where}decide/", decision | {"budget_line": "B-1"}).status_code == 303
+    told = signed["viewer"].get(where).content.decode()
+    assert "B-1" in told and "It fits." in told
+    table = signed["viewer"].get("/t/hoshi/capacity/export/").content.decode()
+    assert "p5.48xlarge,us-east-1,any,limited,8,64,1536" in table
+    token = issue_token(person=world.person("viewer"), name="t")[1]
+    shown = Client(headers={"Authorization": f"Bearer {token}"}).get("/api/v1/t/hoshi/capacity/").json()["results"][0]
+    tokyo, virginia = shown["capacity"]
+    assert virginia["granted"] == {"word": "limited", "instances": 8, "accelerators": 64, "vcpus": 1536}
+    assert (tokyo["held"]["instances"], tokyo["free"]["instances"], tokyo["allowed"][0]["value"]) == (4, 16, 20)
+    with acting_for(world.hoshi):
+        assert made and capacity_queries.unsettled() == {}
