@@ -17,7 +17,7 @@ from clusters import facts
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
-from program import queries, record_progress, reports
+from program import home, queries, record_progress, reports
 from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
@@ -71,6 +71,8 @@ def portfolio(request: HttpRequest) -> HttpResponse:
         "unsettled": any(state not in cluster_states.AT_REST for row in rows for state in row.clusters),
         "poll": live.address(request, newest),
     }
+    if not context["staff"]:
+        context |= home.shown(person=request.person, role=request.role, now=timezone.now())
     return render(request, "program/portfolio.html" + ("#live" if live.asked(request) else ""), context)
 
 

@@ -1,0 +1,171 @@
+"""What a customer's overview shows beside the participations: what waits for them, the days ahead, jobs, limits, and who
+helps them. The number of queries is the same for one participation and for many."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from clusters import queries as cluster_queries
+from clusters import states as cluster_states
+from clusters.models import Job
+from program import reports
+from program.models import ActionItem, OnboardingStep, Report
+from program.session_views import ahead
+from support import queries as cases
+from tenants.models import Assignment, DataIngest, Milestone, Participation, Person, holding
+
+MOST = 8
+MOST_JOBS = 6
+FAR = timedelta(days=60)  # what is further ahead is on the pages of its own
+DUTY_ORDER = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}
+DUTIES = {
+    "lead": gettext_lazy("Lead architect"),
+    "deputy": gettext_lazy("Deputy"),
+    "account": gettext_lazy("Account team"),
+    "frameworks": gettext_lazy("Frameworks specialist"),
+}
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Something that a person of this participant has to do; `due` is the day by which, where there is one."""
+
+    tenant: str
+    title: str
+    what: str
+    address: str
+    due: date | None = None
+
+    def is_late(self, today: date) -> bool:
+        return self.due is not None and self.due < today
+
+
+@dataclass(frozen=True)
+class Day:
+    """Something that happens on a day."""
+
+    on: date
+    tenant: str
+    title: str
+    what: str
+    address: str
+
+
+def shown(*, person: Person, role: str, now: datetime) -> dict[str, Any]:
+    """All of it, for the tenants of the scope."""
+    today = now.astimezone(ZoneInfo(person.timezone)).date()
+    waits = sorted(waiting(person=person, role=role), key=lambda one: (one.due or date.max, one.title))
+    return {
+        "waits": [(one, one.is_late(today)) for one in waits[:MOST]],
+        "waits_in_all": len(waits),
+        "days": days(today)[:MOST],
+        "helpers": helpers(today),
+        "live_jobs": list(
+            Job.objects.filter(state__in=cluster_states.JOB_LIVE, purpose=Job.Purpose.TRAINING)
+            .select_related("tenant", "cluster")
+            .order_by("-created_at")[:MOST_JOBS]
+        ),
+        "limits": cluster_queries.granted_and_used()[:MOST],
+        "today": today,
+    }
+
+
+def waiting(*, person: Person, role: str) -> list[Waiting]:
+    """What the participant itself has to do: cases that wait for it, action items, reports, steps of the way in, data."""
+    found = [
+        Waiting(case.tenant.slug, f"{case.number} {case.title}", _("the case waits for your answer"),
+                reverse("case", args=[case.tenant.slug, case.pk]), case.next_step_due)
+        for case in cases.open_cases(role=role, person=person)
+        .filter(state="waiting_customer").select_related("tenant").order_by("opened_at")[:MOST]
+    ]  # fmt: skip
+    found += [
+        Waiting(item.tenant.slug, item.text, _("action item %(number)s") % {"number": item.number},
+                reverse("action_item", args=[item.tenant.slug, item.pk]), item.due)
+        for item in ActionItem.objects.filter(state="open", owner=person).select_related("tenant").order_by("due")[:MOST]
+    ]  # fmt: skip
+    found += [
+        Waiting(report.tenant.slug, f"{report.get_kind_display()} {report.period}", _("the report is to be handed in"),
+                reverse("report", args=[report.tenant.slug, report.pk]), report.due_on)
+        for report in Report.objects.filter(state__in=sorted(reports.OWED))
+        .select_related("tenant").order_by("due_on")[:MOST]
+    ]  # fmt: skip
+    steps = (
+        OnboardingStep.objects.filter(state="open")
+        .values("tenant__slug", "onboarding_id")
+        .annotate(left=Count("id"))
+        .order_by("tenant__slug")[:MOST]
+    )
+    found += [
+        Waiting(
+            row["tenant__slug"],
+            _("Onboarding"),
+            ngettext("%(n)s step is left", "%(n)s steps are left", row["left"]) % {"n": row["left"]},
+            reverse("onboarding_list", args=[row["tenant__slug"], row["onboarding_id"]]),
+        )
+        for row in steps
+    ]
+    late = DataIngest.objects.filter(ready_on=None).exclude(engine_state="Cancelled")
+    found += [
+        Waiting(one.tenant.slug, one.name, _("the data is not ready"), f"{_of(one.tenant.slug)}#ingests", one.due_on)
+        for one in late.select_related("tenant").order_by("due_on", "name")[:MOST]
+    ]
+    return found
+
+
+def days(today: date) -> list[Day]:
+    """What happens within two months, the next first."""
+    until = today + FAR
+    found = [
+        Day(one.due_on, one.tenant.slug, one.title, one.get_kind_display(), f"{_of(one.tenant.slug)}#milestones")
+        for one in Milestone.objects.filter(done_on=None, due_on__range=(today, until))
+        .select_related("tenant").order_by("due_on")[:MOST]
+    ]  # fmt: skip
+    found += [
+        Day(row.starts_at.date(), "", row.title, row.get_kind_display(), reverse("session", args=[row.pk]))
+        for row in ahead()[:MOST]
+    ]
+    found += [
+        Day(one.ends_at.date(), one.tenant.slug, f"{one.count} × {one.instance_type}", _("the reservation ends"),
+            f"{_of(one.tenant.slug)}#reservations")
+        for one in cluster_queries.reservations().filter(ends_at__date__range=(today, until)).select_related("tenant")[:MOST]
+    ]  # fmt: skip
+    for row in Participation.objects.select_related("cycle", "tenant").exclude(state__in=("closed", "withdrawn")):
+        dates = {
+            _("stage gate"): row.cycle.stage_gate_on,
+            _("the final report is due"): row.cycle.final_report_due,
+            _("the cycle ends"): row.cycle.ends_on,
+        }
+        found += [
+            Day(on, row.tenant.slug, row.cycle.name, what, _of(row.tenant.slug))
+            for what, on in dates.items()
+            if on and today <= on <= until
+        ]
+    return sorted(found, key=lambda one: (one.on, one.title))
+
+
+def helpers(today: date) -> list[dict[str, Any]]:
+    """Who looks after whom, the lead first; those who only see single cases are not among them."""
+    tenants = Participation.objects.values_list("tenant_id", flat=True)
+    rows = (
+        Assignment.objects.filter(holding(today), tenant__in=list(tenants), duty__in=list(DUTY_ORDER))
+        .select_related("person", "tenant")
+        .order_by("tenant__name")
+    )
+    seen: set[tuple[UUID, Any]] = set()
+    found = []
+    for row in sorted(rows, key=lambda one: (one.tenant.name, DUTY_ORDER[one.duty], one.person.name)):
+        if (row.tenant_id, row.person_id) not in seen:
+            seen.add((row.tenant_id, row.person_id))
+            found.append({"person": row.person, "duty": DUTIES[row.duty], "tenant": row.tenant})
+    return found
+
+
+def _of(tenant: str) -> str:
+    return reverse("participant", args=[tenant])

@@ -1,0 +1,66 @@
+"""A customer's overview: what waits, the days ahead, jobs, limits and helpers; and nothing of anybody else."""
+
+from datetime import timedelta
+
+from django.test import Client
+from django.utils import timezone
+
+from program import home
+from program.models import Report
+from support.actions import ask_customer
+from support.models import Case
+from tenants.models import Milestone
+from tenants.wall.acting import acting_for
+from tests.clusters.test_pages import hoshi, signed_in
+from tests.conftest import World
+from tests.examples import Examples
+
+__all__ = ["hoshi"]
+
+
+def test_what_waits_for_the_participant_is_listed_with_its_day_the_earliest_first(
+    world: World, hoshi: Examples
+) -> None:
+    today = timezone.now().date()
+    with acting_for(world.hoshi, staff=True):
+        ask_customer(
+            case=Case.objects.get(pk=hoshi["cases"].pk), text="Which driver?", by=world.person("lead_architect").actor
+        )
+        owed = {"tenant": world.hoshi, "participation": hoshi["participations"], "kind": "final_report", "period": "C2"}
+        Report.objects.create(**owed, due_on=today - timedelta(days=1))
+        late = Milestone.objects.create(
+            tenant=world.hoshi,
+            participation=hoshi["participations"],
+            title="Third of it",
+            kind="training",
+            due_on=today,
+        )
+    page = signed_in(world.person("business_lead")).get("/")
+    waits = page.context["waits"]
+    assert [(one.what, is_late) for one, is_late in waits][0] == ("the report is to be handed in", True)
+    assert {one.what for one, _late in waits} >= {"the case waits for your answer", "the data is not ready"}
+    assert late.title in [one.title for one in page.context["days"]]
+    text = page.content.decode()
+    assert "Waits for you" in text and "Crawl" in text and "20" in text and "p5.48xlarge" in text
+
+
+def test_staff_and_other_customers_see_none_of_it(world: World, hoshi: Examples) -> None:
+    other = signed_in(world.person("business_lead", world.umi)).get("/")
+    assert other.context["waits_in_all"] == 0 and "Crawl" not in other.content.decode()
+    assert "waits" not in signed_in(world.person("programme_manager")).get("/").context
+
+
+def test_days_further_than_two_months_ahead_or_past_are_not_shown(world: World, hoshi: Examples) -> None:
+    today = timezone.now().date()
+    with acting_for(world.hoshi, staff=True):
+        for days in (-1, 60, 61):
+            Milestone.objects.create(
+                tenant=world.hoshi, participation=hoshi["participations"], title=f"in {days}", kind="data",
+                due_on=today + timedelta(days=days),
+            )  # fmt: skip
+    with acting_for(world.hoshi):
+        assert [one.title for one in home.days(today) if one.title.startswith("in ")] == ["in 60"]
+
+
+def test_nobody_signed_in_sees_no_overview(world: World) -> None:
+    assert Client().get("/").status_code == 302
