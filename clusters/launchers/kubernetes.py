@@ -73,7 +73,8 @@ class Kubernetes:
         return words.external_id(kind, spec.name)
 
     def observe(self, endpoint: KubernetesEndpoint) -> list[JobSeen]:
-        """One list call for each kind of job, one for pods, and one for Kueue's workloads where a job is held back."""
+        """One list call for each kind of job and one for pods; one for Kueue's workloads where a job is held back, one for
+        events where a pod waits, and one for nodes where a pod that runs is not ready."""
         found = [thing for kind in manifests.KINDS for thing in _jobs(endpoint, kind)]
         if not found:
             return []
@@ -85,9 +86,12 @@ class Kubernetes:
             (thing["metadata"].get("labels") or {}).get(JOB_UID): thing
             for thing in (_workloads(endpoint) if held else [])
         }
-        now = datetime.now(UTC)
+        ours = [pod for thing in found for pod in pods.get(thing["metadata"]["name"], [])]
+        beside, now = _beside(endpoint, ours), datetime.now(UTC)
         return [
-            words.seen(thing, pods.get(thing["metadata"]["name"], []), workloads.get(thing["metadata"]["uid"]), now)
+            words.seen(
+                thing, pods.get(thing["metadata"]["name"], []), workloads.get(thing["metadata"]["uid"]), now, beside
+            )
             for thing in found
         ]
 
@@ -101,9 +105,7 @@ class Kubernetes:
                     limits = (container.get("resources") or {}).get("limits") or {}
                     taken = sum(int(limits.get(name, 0)) for name in (manifests.GPU, manifests.NEURON))
                     used[pod["spec"]["nodeName"]] = used.get(pod["spec"]["nodeName"], 0) + taken
-        core, asked = _core(endpoint), {"_preload_content": False, "_request_timeout": TIMEOUT}
-        told = _read(_call(core.list_node, **asked))
-        names = [(thing, thing["metadata"]["name"]) for thing in told["items"]]
+        names = [(thing, thing["metadata"]["name"]) for thing in _nodes(endpoint)]
         return [words.node(thing, used.get(name, 0), pods.count(name)) for thing, name in names]
 
     def cancel(self, endpoint: KubernetesEndpoint, external_id: str) -> None:
@@ -346,6 +348,30 @@ def _pods(endpoint: KubernetesEndpoint, selector: str = "") -> Iterator[dict[str
         following = (told.get("metadata") or {}).get("continue") or ""
         if not following:
             return
+
+
+def _nodes(endpoint: KubernetesEndpoint) -> list[dict[str, Any]]:
+    told = _read(_call(_core(endpoint).list_node, _preload_content=False, _request_timeout=TIMEOUT))
+    return list(told["items"])
+
+
+def _beside(endpoint: KubernetesEndpoint, pods: list[Mapping[str, Any]]) -> words.Beside:
+    """Only explanations: whoever may not read them is told less, and of every job all the same."""
+    events: dict[str, Mapping[str, Any]] = {}
+    unready: dict[str, str] = {}
+    try:
+        if any(words.waits(pod) for pod in pods):
+            told = _call(
+                _core(endpoint).list_namespaced_event, endpoint.namespace, field_selector="type=Warning", limit=PAGE,
+                _preload_content=False, _request_timeout=TIMEOUT,
+            )  # fmt: skip
+            events = words.warnings(_read(told)["items"])
+        if any(words.doubtful(pod) for pod in pods):
+            unready = words.unready(words.node(thing, 0, 0) for thing in _nodes(endpoint))
+    except ProviderError as error:
+        if error.kind not in ("denied", "refused"):
+            raise
+    return words.Beside(events, unready)
 
 
 def _suspended(thing: Mapping[str, Any]) -> bool:

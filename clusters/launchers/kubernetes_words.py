@@ -1,6 +1,7 @@
 """What the conditions and pods of a job on Kubernetes mean in our words, with the evidence for it. Pure."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,7 +25,50 @@ def read_id(told: str) -> tuple[str, str] | None:
     return (LONG[short], name) if short in LONG and name else None
 
 
-def seen(thing: Thing, pods: list[Thing], workload: Thing | None, now: datetime) -> JobSeen:
+@dataclass(frozen=True)
+class Beside:
+    """What is asked only where something of a job is not as it should be."""
+
+    events: Mapping[str, Thing] = field(default_factory=dict)  # pod -> the newest warning about it
+    unready: Mapping[str, str] = field(default_factory=dict)  # node that is not ready -> since when and why
+
+
+NOTHING = Beside()
+
+
+def warnings(events: Iterable[Thing]) -> dict[str, Thing]:
+    """The newest warning about each pod."""
+
+    def at(event: Thing) -> str:
+        return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp"))
+
+    about = [event for event in events if (event.get("involvedObject") or {}).get("kind") == "Pod"]
+    return {event["involvedObject"]["name"]: event for event in sorted(about, key=at) if event.get("type") == "Warning"}
+
+
+def waits(pod: Thing) -> bool:
+    """A pod of which an event may say why it does not run."""
+    return _phase(pod) == "Pending"
+
+
+def doubtful(pod: Thing) -> bool:
+    """A pod that says Running and is not ready: so say the pods of a node that is no longer heard."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return _phase(pod) == "Running" and any(one["type"] == "Ready" and one["status"] != "True" for one in conditions)
+
+
+def unready(nodes: Iterable[NodeSeen]) -> dict[str, str]:
+    """Nodes that are not ready, and what is known of each."""
+    return {
+        one.name: f"{one.engine_state or 'NotReady'} since {one.reason_at:%Y-%m-%d %H:%M} UTC. {one.reason}".strip()
+        if one.reason_at
+        else f"{one.engine_state or 'NotReady'}. {one.reason}".strip()
+        for one in nodes
+        if one.state == "down"
+    }
+
+
+def seen(thing: Thing, pods: list[Thing], workload: Thing | None, now: datetime, beside: Beside = NOTHING) -> JobSeen:
     """One job, from its object, its pods and what Kueue says of it."""
     kind, meta = thing["kind"], thing["metadata"]
     conditions = {one["type"]: one for one in (thing.get("status") or {}).get("conditions") or []}
@@ -33,7 +77,7 @@ def seen(thing: Thing, pods: list[Thing], workload: Thing | None, now: datetime)
         pod for pod in pods if not pod["metadata"].get("deletionTimestamp") or _phase(pod) in ("Succeeded", "Failed")
     ]
     wanted, running = manifests.pods(thing), sum(_phase(pod) == "Running" for pod in pods)
-    state, engine_state, reason = _state(thing, true, pods, workload, wanted, running, now)
+    state, engine_state, reason = _state(thing, true, pods, workload, wanted, running, now, beside)
     ended = state in ("succeeded", "failed", "timed_out")
     bad = _culprit(pods) if state in ("failed", "timed_out") else None
     code = 0 if state == "succeeded" else _exit(bad).get("exitCode") if bad else None
@@ -59,7 +103,7 @@ def seen(thing: Thing, pods: list[Thing], workload: Thing | None, now: datetime)
 
 def _state(
     thing: Thing, true: Mapping[str, Thing], pods: list[Thing], workload: Thing | None, wanted: int, running: int,
-    now: datetime,
+    now: datetime, beside: Beside,
 ) -> tuple[State, str, str]:  # fmt: skip
     if any(end in true for end in GOOD_ENDS):
         return "succeeded", next(end for end in GOOD_ENDS if end in true), ""
@@ -70,9 +114,10 @@ def _state(
     if "Suspended" in true:
         return "queued", "Suspended", _why_suspended(thing, workload, now)
     again = "Restarting" in true and "Running" not in true
+    lost = _lost(pods, beside.unready)
     if running >= wanted:
-        return "running", "Running", ""
-    told = _why_pending(pods)
+        return "running", "NodeLost" if lost else "Running", lost
+    told = " ".join(filter(None, [lost, _why_pending(pods, beside.events)]))
     if again:
         return "recovering", "Restarting", true["Restarting"].get("message") or told
     if running or any(pod["spec"].get("nodeName") for pod in pods):
@@ -137,18 +182,36 @@ def _queue(thing: Thing) -> str:
     return str((thing["metadata"].get("labels") or {}).get(manifests.QUEUE, ""))
 
 
-def _why_pending(pods: list[Thing]) -> str:
+def _lost(pods: list[Thing], unready: Mapping[str, str]) -> str:
+    """Kubernetes takes such pods away after five minutes; until then they say Running, and nothing runs."""
+    gone = sorted({pod["spec"].get("nodeName", "") for pod in pods if _phase(pod) == "Running"} & set(unready))
+    told = [f"The node {name} is lost: {unready[name]} Its pods still say Running." for name in gone]
+    return " ".join(told)
+
+
+def _why_pending(pods: list[Thing], events: Mapping[str, Thing]) -> str:
     for pod in pods:
         if _phase(pod) != "Pending":
             continue
-        for container in (pod.get("status") or {}).get("containerStatuses") or []:
-            waiting = (container.get("state") or {}).get("waiting") or {}
-            if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
-                node = pod["spec"].get("nodeName", "")
-                return f"{waiting['reason']} on {node}: {waiting.get('message', '')}".strip()
-        for condition in (pod.get("status") or {}).get("conditions") or []:
-            if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-                return f"{condition.get('reason')}: {condition.get('message')}"
+        told, event = _said_of(pod), events.get(pod["metadata"]["name"])
+        more = f"{event.get('reason')}: {event.get('message')}" if event else ""
+        if more and str(event and event.get("message")) not in told:
+            told = f"{told} {more}".strip()
+        if told:
+            return told
+    return ""
+
+
+def _said_of(pod: Thing) -> str:
+    """Why it does not run, by its own status."""
+    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            node = pod["spec"].get("nodeName", "")
+            return f"{waiting['reason']} on {node}: {waiting.get('message', '')}".strip()
+    for condition in (pod.get("status") or {}).get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"{condition.get('reason')}: {condition.get('message')}"
     return ""
 
 
@@ -203,6 +266,11 @@ def _time(text: Any) -> datetime | None:
     return datetime.fromisoformat(str(text).replace("Z", "+00:00")) if text else None
 
 
+def _alone(why: str, pods: int) -> str:
+    told = f"{pods} {'pod' if pods == 1 else 'pods'} of jobs still there are lost with it." if pods else ""
+    return " ".join(filter(None, [why, told]))
+
+
 def job_of(pod: Thing) -> str:
     """The name of the job a pod belongs to; empty for pods of others."""
     labels = pod["metadata"].get("labels") or {}
@@ -234,7 +302,7 @@ def node(thing: Thing, used: int, pods: int) -> NodeSeen:
         name=thing["metadata"]["name"],
         state=state,
         engine_state="+".join(word for word in (ready.get("reason") or "", health) if word),
-        reason="" if well else ready.get("message") or "",
+        reason="" if well else _alone(ready.get("message") or "", pods if state == "down" else 0),
         reason_at=None if well else _time(ready.get("lastTransitionTime")),
         accelerators=accelerators,
         accelerators_used=used,

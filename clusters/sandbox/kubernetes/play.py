@@ -277,7 +277,15 @@ def _remember(scene: Scene, run: Run) -> None:
 def _wipe(scene: Scene, run: Run) -> None:
     for pod in [pod for pod in run.pods if pod.wiped <= scene.at]:
         run.pods.remove(pod)
-        scene.world.drop(BY_PLURAL["pods"], run.namespace, pod.name)
+        _drop(scene.world, run, pod)
+
+
+def _drop(world: World, run: Run, pod: Pod) -> None:
+    """A pod, and what was reported of it; the real thing keeps reports for an hour."""
+    world.drop(BY_PLURAL["pods"], run.namespace, pod.name)
+    for plural, where, name in [key for key in world.objects if key[0] == "events"]:
+        if where == run.namespace and name.startswith(f"{pod.name}."):
+            world.drop(BY_PLURAL[plural], where, name)
 
 
 def _delete(scene: Scene, run: Run) -> None:
@@ -286,7 +294,7 @@ def _delete(scene: Scene, run: Run) -> None:
         return
     world = scene.world
     for pod in run.pods:
-        world.drop(BY_PLURAL["pods"], run.namespace, pod.name)
+        _drop(world, run, pod)
     run.pods.clear()
     world.drop(BY_PLURAL[run.plural], run.namespace, run.name)
     for (plural, where, name), thing in list(world.objects.items()):

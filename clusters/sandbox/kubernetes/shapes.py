@@ -11,6 +11,7 @@ from clusters.sandbox.kubernetes.runs import NEVER, PRIORITY, Asked, Pod, Run, a
 from clusters.sandbox.kubernetes.world import World, rfc3339
 
 Stamp = Callable[[float], Any]
+EVENTS = {"Unschedulable": ("FailedScheduling", "default-scheduler"), "ImagePullBackOff": ("Failed", "kubelet")}
 
 
 def pod_name(run: Run, role: str, index: int) -> str:
@@ -29,6 +30,8 @@ def show(world: World, run: Run, thing: dict[str, Any] | None, stamp: Stamp, at:
         spec = next((spec for role, _, spec in told.roles if role == pod.role), None)
         if spec is not None:
             world.put(BY_PLURAL["pods"], _pod(run, thing, pod, spec, stamp), stamp(pod.made))
+            if pod.phase == "Pending" and pod.reason in EVENTS:
+                world.put(BY_PLURAL["events"], _event(run, pod, stamp(pod.made)), stamp(pod.made))
     if told.queue:
         world.put(BY_PLURAL["workloads"], _workload(world, run, thing, told, stamp, at), stamp(run.created))
     status = {
@@ -39,6 +42,23 @@ def show(world: World, run: Run, thing: dict[str, Any] | None, stamp: Stamp, at:
     world.put(
         BY_PLURAL[run.plural], {**thing, "metadata": dict(thing["metadata"]), "status": status}, stamp(run.created)
     )
+
+
+def _event(run: Run, pod: Pod, at: Any) -> dict[str, Any]:
+    """What the scheduler or the kubelet reports of a pod that does not come to run; repeated, it is the same object."""
+    reason, component = EVENTS[pod.reason]
+    mark = f"{zlib.crc32(f'{pod.name}/{reason}/{pod.message}'.encode()):08x}"
+    about = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "namespace": run.namespace}
+    return {
+        "metadata": {"name": f"{pod.name}.{mark}", "namespace": run.namespace},
+        "involvedObject": about,
+        "type": "Warning",
+        "reason": reason,
+        "message": pod.message if reason == "FailedScheduling" else f"Failed to pull image: {pod.message}",
+        "source": {"component": component},
+        "firstTimestamp": rfc3339(at),
+        "lastTimestamp": rfc3339(at),
+    }
 
 
 def _time(stamp: Stamp, at: float) -> str:
