@@ -127,6 +127,7 @@ def days(today: date) -> list[Day]:
         for one in Milestone.objects.filter(done_on=None, due_on__range=(today, until))
         .select_related("tenant").order_by("due_on")[:MOST]
     ]  # fmt: skip
+    gates = {(one.on, one.tenant) for one in found}  # a milestone of that day says it already
     found += [
         Day(row.starts_at.date(), "", row.title, row.get_kind_display(), reverse("session", args=[row.pk]))
         for row in ahead()[:MOST]
@@ -145,7 +146,7 @@ def days(today: date) -> list[Day]:
         found += [
             Day(on, row.tenant.slug, row.cycle.name, what, _of(row.tenant.slug))
             for what, on in dates.items()
-            if on and today <= on <= until
+            if on and today <= on <= until and (on, row.tenant.slug) not in gates
         ]
     return sorted(found, key=lambda one: (one.on, one.title))
 
