@@ -131,10 +131,17 @@ EVERYWHERE = [
     ("articles/", articles_api.all_articles, "articles"),
     ("articles/<uuid:pk>/", articles_api.article, "article"),
     ("invitations/", people_api.invitations, "invitations"),
+    ("contacts/", people_api.contacts, "contacts"),
+    ("contacts/<uuid:pk>/", people_api.contact, "contact"),
     ("reviews/trend/", procedure_api.review_trend, "review-trend"),
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
+    ("contacts/", people_api.tenant_contacts, "contacts"),
+    ("contacts/<uuid:pk>/", people_api.tenant_contact, "contact"),
+    ("contacts/<uuid:pk>/confirm/", people_api.confirm_contact, "contact-confirm"),
+    ("contacts/<uuid:pk>/remove/", people_api.remove_contact, "contact-remove"),
+    ("members/confirm/", people_api.confirm_members, "members-confirm"),
     ("join-requests/<uuid:pk>/accept/", people_api.accept_request, "join-request-accept"),
     ("join-requests/<uuid:pk>/decline/", people_api.decline_request, "join-request-decline"),
     ("members/<int:pk>/change/", people_api.change_member, "member-change"),

@@ -21,6 +21,7 @@ WORDS = {
     "launch-preflight": _("Planned launches to be checked"),
     "minutes": _("Minutes to be written"),
     "newcomer": _("Newcomers to be given their seats"),
+    "people": _("Access and invitations to be looked after"),
     "remind": _("Reminders before the weekly review"),
     "seal": _("Histories to be sealed"),
     "template-lint": _("Templates to be looked at by cfn-lint"),

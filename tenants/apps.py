@@ -8,6 +8,7 @@ class TenantsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        import tenants.confirming
         import tenants.entries
         import tenants.history.seals
         import tenants.inviting

@@ -26,6 +26,13 @@ INVITED_AGAIN = kind("invitation.resent", _("{actor} sent the invitation as {rol
 kind("invitation.accepted", _("{actor} accepted the invitation as {role}"), icon="user-check")
 kind("invitation.withdrawn", _("{actor} withdrew the invitation as {role}"), icon="user-minus")
 kind("invitation.expired", _("The invitation as {role} expired"), icon="user-minus")
+CONTACT_ADDED = kind("contact.added", _("{actor} added a contact: {contact_duty}"), icon="user-plus")
+CONTACT_CHANGED = kind("contact.changed", _("{actor} changed a contact: {contact_duty}"), icon="pencil")
+CONTACT_CONFIRMED = kind("contact.confirmed", _("{actor} confirmed a contact: {contact_duty}"), icon="user-check")
+CONTACT_REMOVED = kind("contact.removed", _("{actor} removed a contact: {contact_duty}"), icon="user-minus")
+ACCESS_CONFIRMED = kind(
+    "access.confirmed", _("{actor} confirmed the access of {count} people; {left} are left"), icon="shield-check"
+)
 ASKED_TO_JOIN = kind("join_request.made", _("Somebody asked to join"), icon="user-plus")
 kind("join_request.accepted", _("{actor} invited somebody who asked to join, as {role}"), icon="user-check")
 kind("join_request.declined", _("{actor} declined a request to join"), icon="user-minus")

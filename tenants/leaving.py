@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 
 from tenants import entries
 from tenants.actions import NEWCOMER
+from tenants.contacts import forget
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.inviting import OPEN, refuse_a_role_not_theirs_to_give, refuse_a_second_seat, refuse_unfit_days
-from tenants.models import ApiToken, Assignment, Contact, Invitation, Membership, Person, Tenant, holding
+from tenants.models import ApiToken, Assignment, Invitation, Membership, Person, Tenant, holding
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
@@ -69,7 +70,7 @@ def remove(*, seat: Membership, by: str, person: Person, why: str = "") -> Left:
         tokens=_revoke_tokens(leaver, tenant, now),
         invitations=_withdraw_invitations(leaver, tenant, by),
         duties=_end_duties(leaver, tenant, by, now),
-        contacts=_forget_contacts(leaver),
+        contacts=forget(leaver, tenant, by),
     )
     Person.objects.filter(pk=leaver.pk).update(signed_out=F("signed_out") + 1)
     for release in LET_GO:
@@ -213,11 +214,6 @@ def _end_duties(leaver: Person, tenant: Tenant, by: str, now: datetime) -> int:
         with acting_for(row.tenant, staff=True):
             timeline.record(entries.UNASSIGNED, about=row.tenant, by=by, person=str(leaver.pk), duty=row.duty)
     return len(rows)
-
-
-def _forget_contacts(leaver: Person) -> int:
-    """Nobody is to be called who is gone."""
-    return Contact.objects.filter(person=leaver).delete()[0]
 
 
 def told(left: Left) -> dict[str, Any]:

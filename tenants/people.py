@@ -1,14 +1,14 @@
 """Who belongs to an organisation, who is invited: reads of the page and the API."""
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from tenants import inviting, queries
-from tenants.models import Invitation, JoinRequest, Membership, Tenant
+from tenants import contacts, inviting, queries
+from tenants.models import Contact, Invitation, JoinRequest, Membership, Tenant
 from tenants.web.templatetags.show import ROLES
 
 MOST = 500
@@ -49,6 +49,15 @@ def open_invitations() -> list[dict[str, Any]]:
 def join_requests() -> list[JoinRequest]:
     """Whom the leads have not answered yet, oldest first."""
     return list(JoinRequest.objects.filter(state="open").order_by("created_at", "id")[:MOST])
+
+
+def contacts_by_duty(now: datetime) -> list[dict[str, Any]]:
+    """A row for each duty, with whoever answers for it and how fresh that is; a duty without anybody has none."""
+    days = contacts.confirm_days()
+    found: dict[str, list[dict[str, Any]]] = {duty: [] for duty in Contact.Duty.values}
+    for row in Contact.objects.order_by("duty", "created_at", "id")[:MOST]:
+        found[row.duty].append({"row": row, "standing": contacts.freshness(row.checked_at, now, days)})
+    return [{"duty": Contact.Duty(duty), "contacts": rows} for duty, rows in found.items()]
 
 
 def words_of(roles: Iterable[str]) -> list[tuple[str, Any]]:

@@ -2,19 +2,22 @@
 
 from typing import Any
 from uuid import UUID
+from zoneinfo import available_timezones
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tenants import inviting, joining, leaving, people, states
-from tenants.models import Invitation, JoinRequest
+from tenants import confirming, inviting, joining, leaving, people, states
+from tenants import contacts as written
+from tenants.models import Contact, Invitation, JoinRequest, Person
 from tenants.wall import roles
 from tenants.wall.access import allow
-from tenants.web.api import endpoint
-from tenants.web.bodies import Asked, asked
+from tenants.web.api import based_on, endpoint, versioned
+from tenants.web.bodies import Asked, asked, refusal
 from tenants.web.idempotency import repeatable
 from tenants.web.listing import Listing, OneOf, Shown, one
 
@@ -255,3 +258,150 @@ def decline_request(request: Request, pk: UUID) -> Response:
     row = one(JoinRequest.objects.all(), None, pk)
     joining.decline(request=row, by=request.actor, giver=request.role, **sent)
     return Response(JoinRequestShown(one(JoinRequest.objects.all(), JoinRequestShown, pk)).data)
+
+
+class ContactShown(Shown):
+    """Who answers for a duty of an organisation."""
+
+    duty = serializers.ChoiceField(choices=Contact.Duty.values)
+    person = serializers.UUIDField(source="person_id", allow_null=True, help_text="A member, where it is one.")
+    name = serializers.CharField()
+    email = serializers.EmailField()
+    phone = serializers.CharField()
+    timezone = serializers.CharField()
+    hours = serializers.CharField()
+    checked_at = serializers.DateTimeField(help_text="When somebody last said that it is right.")
+    checked_by = serializers.CharField()
+    version = serializers.IntegerField()
+
+
+def known_zone(name: str) -> None:
+    """A name of the time zone database."""
+    if name not in available_timezones():
+        raise serializers.ValidationError(_("Write it like Asia/Tokyo."))
+
+
+class ContactAsked(Asked):
+    duty = serializers.ChoiceField(choices=Contact.Duty.values)
+    person = serializers.UUIDField(required=False, allow_null=True)
+    name = serializers.CharField(max_length=120)
+    email = serializers.EmailField(max_length=254, required=False, allow_blank=True)
+    phone = serializers.CharField(max_length=40, required=False, allow_blank=True)
+    timezone = serializers.CharField(max_length=64, required=False, validators=[known_zone])
+    hours = serializers.CharField(max_length=80, required=False, allow_blank=True)
+
+
+class ContactChanged(ContactAsked):
+    version = serializers.IntegerField(required=False, min_value=0, max_value=2_147_483_647)
+
+
+class ContactStepAsked(Asked):
+    why = serializers.CharField(max_length=300, required=False, help_text="Nothing has to be said.")
+
+
+CONTACTS = Listing("contacts", ContactShown, {"duty": OneOf("duty", Contact.Duty.values)}, newest="created_at")
+
+
+def _contact(pk: Any, status: int = 200) -> Response:
+    row = one(Contact.objects.all(), ContactShown, pk)
+    return versioned(ContactShown(row).data, row["version"], status=status)
+
+
+def _named(sent: dict[str, Any]) -> dict[str, Any]:
+    """The member that an id means. Somebody else's id answers like one that is nobody's."""
+    if sent.get("person") is None:
+        return sent
+    member = people.memberships().filter(person=sent["person"]).exists()
+    if not member:
+        raise refusal("person", _("There is no such member."), str(sent["person"]), "does_not_exist")
+    return sent | {"person": Person.objects.get(pk=sent["person"])}
+
+
+@allow(roles.READ)
+@CONTACTS.described
+@endpoint("GET")
+def contacts(request: Request) -> Response:
+    """Contacts by duty."""
+    return CONTACTS.answer(request, Contact.objects.all())
+
+
+@allow(roles.READ, write=roles.KEEP_CONTACTS)
+@extend_schema(methods=["POST"], request=ContactAsked, responses={201: ContactShown})
+@CONTACTS.described
+@endpoint("GET", "POST")
+@repeatable(required=False)
+def tenant_contacts(request: Request) -> Response:
+    """Contacts by duty; POST writes one down."""
+    if request.method != "POST":
+        return CONTACTS.answer(request, Contact.objects.all())
+    sent = _named(asked(ContactAsked, request))
+    return _contact(written.add(tenant=request.tenant, by=request.actor, **sent).pk, 201)
+
+
+@allow(roles.READ)
+@extend_schema(responses=ContactShown)
+@endpoint("GET")
+def contact(request: Request, pk: UUID) -> Response:
+    """One contact."""
+    return _contact(pk)
+
+
+@allow(roles.READ, write=roles.KEEP_CONTACTS)
+@extend_schema(methods=["GET"], responses=ContactShown)
+@extend_schema(methods=["PATCH"], request=ContactChanged, responses=ContactShown)
+@endpoint("GET", "PATCH")
+def tenant_contact(request: Request, pk: UUID) -> Response:
+    """One contact; PATCH changes it, which is also to confirm it."""
+    row = one(Contact.objects.all(), None, pk)
+    if request.method == "PATCH":
+        sent = _named(asked(ContactChanged, request, partial=True))
+        version = based_on(request, sent)
+        sent.pop("version", None)
+        written.edit(contact=row, by=request.actor, version=version, **sent)
+    return _contact(pk)
+
+
+@allow(roles.KEEP_CONTACTS)
+@extend_schema(request=ContactStepAsked, responses=ContactShown)
+@endpoint("POST")
+@repeatable(required=False)
+def confirm_contact(request: Request, pk: UUID) -> Response:
+    """Say that a contact is still right."""
+    asked(ContactStepAsked, request)
+    written.confirm(contact=one(Contact.objects.all(), None, pk), by=request.actor)
+    return _contact(pk)
+
+
+@allow(roles.KEEP_CONTACTS)
+@extend_schema(request=ContactStepAsked, responses=ContactShown)
+@endpoint("POST")
+@repeatable(required=False)
+def remove_contact(request: Request, pk: UUID) -> Response:
+    """Take a contact off the list; the answer is what it was."""
+    asked(ContactStepAsked, request)
+    row = one(Contact.objects.all(), ContactShown, pk)
+    written.remove(contact=one(Contact.objects.all(), None, pk), by=request.actor)
+    return Response(ContactShown(row).data)
+
+
+class ConfirmAsked(Asked):
+    members = serializers.ListField(
+        child=serializers.IntegerField(min_value=1), min_length=1, max_length=people.MOST, help_text="Ids of members."
+    )
+
+
+class ConfirmedShown(serializers.Serializer):
+    """How many seats were confirmed."""
+
+    confirmed = serializers.IntegerField()
+
+
+@allow(roles.MANAGE_PEOPLE)
+@extend_schema(request=ConfirmAsked, responses=ConfirmedShown)
+@endpoint("POST")
+@repeatable(required=False)
+def confirm_members(request: Request) -> Response:
+    """Say of these members that their access is still right."""
+    sent = asked(ConfirmAsked, request)
+    done = confirming.confirm(tenant=request.tenant, seats=sent["members"], by=request.actor)
+    return Response(ConfirmedShown({"confirmed": done}).data)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tenants.forms import PreferencesForm
-from tenants.models import Person
+from tenants.models import Contact, Person
 
 
 def day(label: Any, **more: Any) -> forms.DateField:
@@ -176,4 +176,51 @@ class NewPersonForm(forms.Form):
                 get_adapter().clean_password(told["password"], somebody)
             except forms.ValidationError as error:
                 self.add_error("password", error)
+        return told
+
+
+class ContactForm(forms.Form):
+    """Who answers for a duty: a member of the organisation, or somebody without an account."""
+
+    duty = forms.ChoiceField(label=gettext_lazy("Duty"), choices=Contact.Duty.choices)
+    person = forms.ChoiceField(
+        label=gettext_lazy("Member"), required=False, help_text=gettext_lazy("Or leave it empty, and write an address.")
+    )
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120, required=False)
+    email = forms.EmailField(label=gettext_lazy("E-mail address"), max_length=254, required=False)
+    phone = forms.CharField(
+        label=gettext_lazy("Telephone"), max_length=40, required=False, widget=forms.TextInput(attrs={"type": "tel"})
+    )
+    timezone = forms.CharField(
+        label=gettext_lazy("Time zone"),
+        max_length=64,
+        widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    hours = forms.CharField(
+        label=gettext_lazy("Hours"), max_length=80, required=False, help_text=gettext_lazy("Like: Mon to Fri, 9 to 18")
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647, required=False)
+    zones = PreferencesForm.zones
+
+    def __init__(self, *args: Any, members: Iterable[Person], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.members = {str(person.pk): person for person in members}
+        self.fields["person"].choices = [  # type: ignore[attr-defined]
+            ("", gettext_lazy("Nobody with an account")),
+            *((pk, str(person)) for pk, person in self.members.items()),
+        ]
+
+    def clean_timezone(self) -> str:
+        return timezone_named(self.cleaned_data["timezone"])
+
+    def clean_name(self) -> str:
+        return visible_name(self.cleaned_data["name"])
+
+    def clean(self) -> dict[str, Any]:
+        told = super().clean() or {}
+        person = told["person"] = self.members.get(told.get("person") or "")
+        if person is not None:
+            told["name"], told["email"] = told.get("name") or str(person), told.get("email") or person.email
+        elif "name" in told and not told["name"]:
+            self.add_error("name", _("Choose a member, or write a name."))
         return told

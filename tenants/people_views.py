@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from tenants import inviting, joining, leaving
+from tenants import confirming, contacts, inviting, joining, leaving
 from tenants import people as reads
-from tenants.models import Invitation, JoinRequest, Membership
-from tenants.people_forms import AnswerForm, InvitationForm, RemovalForm, SeatForm
+from tenants.models import Contact, Invitation, JoinRequest, Membership
+from tenants.people_forms import AnswerForm, ContactForm, InvitationForm, RemovalForm, SeatForm
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
@@ -43,9 +43,16 @@ def put_on_the_form(form: Any, refused: Refused | None) -> Refused | None:
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
     """Members with their days, open invitations, and who left."""
-    today = timezone.now().date()
+    now, days = timezone.now(), contacts.confirm_days()
+    today = now.date()
+    seats = reads.seats(request.tenant, today)
+    stale = [seat.pk for seat in seats if confirming.standing(seat, now, days) == contacts.STALE]
     context = {
-        "seats": reads.seats(request.tenant, today),
+        "seats": seats,
+        "stale": stale,
+        "confirm_days": days,
+        "by_duty": reads.contacts_by_duty(now),
+        "may_keep_contacts": request.role in roles.KEEP_CONTACTS,
         "former": reads.former(request.tenant, today),
         "invitations": reads.open_invitations(),
         "may_manage": bool(gives(request)),
@@ -199,3 +206,89 @@ def decline_request(request: HttpRequest, pk: UUID) -> HttpResponse:
     else:
         messages.success(request, _("Declined. Whoever asked is not told."))
     return see_other(reverse("people", args=[request.tenant.slug]))
+
+
+@allow(roles.MANAGE_PEOPLE)
+@require_http_methods(["GET", "POST"])
+def confirm_access(request: HttpRequest) -> HttpResponse:
+    """Say whose access is still right; whoever is not chosen stays, and stays shown."""
+    now, days, refused = timezone.now(), contacts.confirm_days(), None
+    if request.method == "POST":
+        sent = request.POST.getlist("seat")[: reads.MOST]
+        chosen = [int(pk) for pk in sent if pk.isascii() and pk.isdigit() and len(pk) < 18]
+        done, refused = attempt(confirming.confirm, tenant=request.tenant, seats=chosen, by=request.actor)
+        if done:
+            said = ngettext(
+                "The access of %(n)s person is confirmed.", "The access of %(n)s people is confirmed.", done
+            )
+            messages.success(request, said % {"n": done})
+            return see_other(reverse("people", args=[request.tenant.slug]))
+    seats = [seat for seat in reads.seats(request.tenant, now.date()) if seat.starts_on <= now.date()]
+    rows = [{"seat": seat, "standing": confirming.standing(seat, now, days)} for seat in seats]
+    context = {"rows": rows, "refused": refused, "days": days}
+    return render(request, "tenants/confirm_access.html", context, status=refused.status if refused else 200)
+
+
+def _contact_form(request: HttpRequest, **more: Any) -> ContactForm:
+    members = {seat.person_id: seat.person for seat in reads.seats(request.tenant, timezone.now().date())}
+    return ContactForm(posted(request), members=members.values(), **more)
+
+
+def _kept(request: HttpRequest, form: ContactForm, title: str, action: Any, **values: Any) -> HttpResponse:
+    refused = None
+    if request.method == "POST" and form.is_valid():
+        told = {name: form.cleaned_data[name] for name in contacts.FIELDS}
+        done, refused = attempt(action, by=request.actor, **values, **told)
+        if done is not None:
+            messages.success(request, _("Saved."))
+            return see_other(f"{reverse('people', args=[request.tenant.slug])}#contacts")
+        refused = put_on_the_form(form, refused)
+    context = {"form": form, "refused": refused, "title": title, "submit": _("Save")}
+    status = 200 if request.method == "GET" else refused.status if refused else 422
+    return render(request, "tenants/people_form.html", context, status=status)
+
+
+@allow(roles.KEEP_CONTACTS)
+@require_http_methods(["GET", "POST"])
+def add_contact(request: HttpRequest) -> HttpResponse:
+    """Write down who answers for a duty."""
+    asked = request.GET.get("duty", "")
+    initial = {"duty": asked if asked in Contact.Duty.values else "business", "timezone": request.person.timezone}
+    form = _contact_form(request, initial=initial)
+    return _kept(request, form, _("Add a contact"), contacts.add, tenant=request.tenant)
+
+
+@allow(roles.KEEP_CONTACTS)
+@require_http_methods(["GET", "POST"])
+def edit_contact(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Change a contact."""
+    row = get_object_or_404(Contact.objects.select_related("person"), pk=pk)
+    initial = {name: getattr(row, name) for name in contacts.FIELDS} | {"version": row.version, "person": row.person_id}
+    form = _contact_form(request, initial=initial)
+    version = form["version"].value()
+    based_on = int(version) if str(version).isascii() and str(version).isdigit() else 0
+    return _kept(request, form, _("Edit a contact"), contacts.edit, contact=row, version=based_on)
+
+
+def _contact_act(request: HttpRequest, pk: UUID, action: Any, said: str) -> HttpResponse:
+    row = get_object_or_404(Contact.objects.all(), pk=pk)
+    _done, refused = attempt(action, contact=row, by=request.actor)
+    if refused is not None:
+        messages.warning(request, refused.sentence)
+    else:
+        messages.success(request, said)
+    return see_other(f"{reverse('people', args=[request.tenant.slug])}#contacts")
+
+
+@allow(roles.KEEP_CONTACTS)
+@require_POST
+def confirm_contact(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Say that a contact is still right."""
+    return _contact_act(request, pk, contacts.confirm, _("Confirmed."))
+
+
+@allow(roles.KEEP_CONTACTS)
+@require_POST
+def remove_contact(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Take a contact off the list."""
+    return _contact_act(request, pk, contacts.remove, _("Removed."))

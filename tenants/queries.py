@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from tenants.field_labels import field_label
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
-from tenants.models import ApiToken, Person, Tenant
+from tenants.models import ApiToken, Contact, Person, Tenant
 from tenants.wall.acting import scope
 from tenants.web.templatetags.show import ROLES
 
@@ -107,6 +107,8 @@ def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
     declared = timeline.KINDS.get(entry.kind)
     name = names.get(entry.actor, entry.actor)
     facts = entry.facts | {fact: names.get(who, _("a former member")) for fact, who in _meant(entry).items()}
+    if "contact_duty" in facts:
+        facts = facts | {"contact_duty": dict(Contact.Duty.choices).get(facts["contact_duty"], facts["contact_duty"])}
     facts = facts | {fact: ROLES.get(facts[fact], facts[fact]) for fact in A_ROLE if fact in facts}
     if "changes" in facts:
         facts = facts | {

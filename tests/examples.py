@@ -49,6 +49,7 @@ from tenants.history.moves import move
 from tenants.inviting import invite
 from tenants.models import (
     Assignment,
+    Contact,
     DataIngest,
     Delivery,
     Evaluation,
@@ -486,6 +487,10 @@ def _people(made: Examples, by: Person) -> None:
     slug = made.tenant.slug
     viewer = Membership.objects.get(tenant=made.tenant, role="viewer")
     made.by_noun |= {"members": viewer, "people": viewer}
+    made.by_noun["contacts"] = Contact.objects.create(
+        tenant=made.tenant, duty="security", name=f"Duty of {slug}", email=f"duty@{slug}.example", phone="+81 3 0000 0000",
+        hours="Mon to Fri", checked_by="engine",
+    )  # fmt: skip
     made.by_noun["join-requests"] = JoinRequest.objects.create(
         tenant=made.tenant, email=f"asks@{slug}.example", name="Asks To Join", message=f"I work at {slug}"
     )

@@ -33,6 +33,7 @@ def tidy(held: due.Held) -> None:
     """Forget stored answers after 72 hours, old deliveries, ended sessions and bytes without a row; see that every history is being sealed."""
     for tenant in Tenant.objects.all():
         due.wish("seal", tenant.pk, tenant=tenant, after=SEAL_AFTER)
+        due.wish("people", tenant.pk, tenant=tenant)
         files.sweep(tenant)
         with acting_for(tenant, staff=True):
             IdempotencyKey.objects.extra(where=["created_at < statement_timestamp() - interval '72 hours'"]).delete()
