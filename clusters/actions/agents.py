@@ -280,18 +280,21 @@ def _append(row: AgentLog, piece: agent_reports.Piece) -> None:
     """Add a piece to the end. One that was sent before adds nothing; what is missing in between is said."""
     if piece.turn < row.turn:
         return
-    if piece.turn > row.turn:
+    anew = piece.turn > row.turn
+    if anew:
         row.turn, row.starts_at, row.ends_at = piece.turn, piece.at, piece.at
-        row.text = ""
     end = piece.at + piece.size
     if end <= row.ends_at:
         return
     text = piece.text
+    if anew and row.text:  # what was there before may not have been read yet
+        text = f"{'' if row.text.endswith(chr(10)) else chr(10)}[… the file was begun anew …]\n{text}"
     if piece.at < row.ends_at:
         text = text.encode()[row.ends_at - piece.at :].decode("utf-8", "ignore")
     elif piece.at > row.ends_at:
-        row.text += f"\n[… {piece.at - row.ends_at} bytes were not sent …]\n"
+        text = f"\n[… {piece.at - row.ends_at} bytes were not sent …]\n{text}"
     row.text += text
+    row.characters += len(text)
     row.ends_at = end
     if len(row.text) > LOG_KEPT:
         row.starts_at = max(row.starts_at, end - LOG_KEPT)

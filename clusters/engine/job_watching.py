@@ -16,7 +16,7 @@ from clusters.engine.facts import ENGINE
 from clusters.job_logs import cleaning, stalls, thinning, timeouts
 from clusters.job_logs.joining import unseen
 from clusters.job_logs.reading import Carry, Heard, Line, Point, Read, Saved, read
-from clusters.launchers.log_pages import LogPage
+from clusters.launchers.log_pages import LogPage, gap
 from clusters.models import Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank
 from tenants.history import timeline
 
@@ -47,14 +47,17 @@ class Output:
     lines: tuple[str, ...]
     read: Read
     position: str
+    more: bool = False  # there was more than one step reads
 
 
 def understood(page: LogPage, progress: JobProgress | None, tail: str, now: datetime) -> Output:
     """Read a page; `tail` is the end of what is kept already. Touches no table."""
     texts: Sequence[tuple[datetime | None, str]] = page.lines
     if not page.joined:
-        fresh, _whole = unseen(tail.split("\n") if tail else [], [cleaning.shown(text) for _, text in page.lines])
+        fresh, whole = unseen(tail.split("\n") if tail else [], [cleaning.shown(text) for _, text in page.lines])
         texts = page.lines[len(page.lines) - len(fresh) :] if fresh else ()
+        if not whole:
+            texts = (gap("more was written than is kept where it was read"), *texts)
     # What is dated in the future was written by a clock that is ahead.
     lines = [Line(min(at or now, now), text) for at, text in texts]
     carry = Carry.of(progress.carry if progress else {})

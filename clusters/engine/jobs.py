@@ -15,7 +15,7 @@ from clusters.engine.facts import ENGINE, account_of
 from clusters.engine.follow import Followed, JobNow, follow, recounted, together, whole_or_not_running
 from clusters.engine.job_turns import Nodes, Turn
 from clusters.launchers import Endpoint, JobSeen, Launcher, Tidies, launcher
-from clusters.launchers.log_pages import next_page
+from clusters.launchers.log_pages import gap, next_page
 from clusters.models import Cluster, ClusterAccess, ExternalObject, Job, JobProgress
 from clusters.providers import Account, ProviderError
 from clusters.states import JOB_CANCEL, JOB_ENDS, JOB_LIVE
@@ -206,14 +206,19 @@ def _output(scheduler: Launcher[Any], known: Known, endpoint: Endpoint, job: Job
     position, since = (progress.log_position, progress.last_line_at) if progress else ("", None)
     pages = []
     for _ in range(PAGES_A_STEP):
-        page = next_page(scheduler, known.account, endpoint, seen.external_id, position, since)
+        page = next_page(
+            scheduler, known.account, endpoint, seen.external_id, position, since, ended=seen.state in JOB_ENDS
+        )
         pages.append(page)
         if not page.lines or not page.joined:
             break
         position = page.position
     last = pages[-1]
-    whole = replace(last, lines=tuple(line for page in pages for line in page.lines))
-    return job_watching.understood(whole, progress, job.log_tail, known.now)
+    more = bool(last.lines) and last.joined
+    lines = tuple(line for page in pages for line in page.lines)
+    if more and seen.ended_at is not None and known.now - seen.ended_at >= EVIDENCE_PATIENCE:
+        lines, more = (*lines, gap("it wrote more than was read until it was closed")), False
+    return replace(job_watching.understood(replace(last, lines=lines), progress, job.log_tail, known.now), more=more)
 
 
 def _untidy(scheduler: Launcher[Any], endpoint: Endpoint, todo: list[Turn]) -> set[Any]:
@@ -245,10 +250,10 @@ def _lost_nodes(nodes: Nodes, todo: list[Turn]) -> dict[str, str]:
 
 
 def _unread_evidence(seen: JobSeen | None, step: Followed, tail: job_watching.Output | None) -> bool:
-    """A job that has just ended whose log could not be read: its end waits a little, the log is its evidence."""
+    """A job that has just ended whose log could not be read to its end: that waits a little, the log is its evidence."""
     if (
         step.state not in JOB_ENDS
-        or tail is not None
+        or (tail is not None and not tail.more)
         or seen is None
         or seen.started_at is None
         or seen.ended_at is None
@@ -281,6 +286,10 @@ def _write(
     same: list[Any] = []
     for turn in todo:
         row, seen, step = rows[turn.job.pk], turn.seen, turn.step
+        if row.state not in JOB_ENDS and row.pk in unread and (tail := tails.get(row.pk)):
+            Job.objects.filter(pk=row.pk).update(
+                **job_watching.take(row, tail, (seen.restarts or 0) + 1 if seen else 1)
+            )
         if row.state in JOB_ENDS or row.pk in unread:
             continue
         mine = called if called is not None and called.job.pk == row.pk else None

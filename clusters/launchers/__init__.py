@@ -73,6 +73,16 @@ class LaunchSpec:
 
 
 @dataclass(frozen=True)
+class LogPage:
+    """Lines with when they were written (None: nobody says). `joined`: they follow what was read before; otherwise they are
+    the last lines there are, which may overlap it."""
+
+    lines: tuple[tuple[datetime | None, str], ...]
+    position: str
+    joined: bool = True
+
+
+@dataclass(frozen=True)
 class JobSeen:
     """What the scheduler says of one job, in our word and in its own. The tasks of an array are jobs of one name."""
 
@@ -174,6 +184,13 @@ class Launcher(Protocol[E]):
         ...
 
     def tail(self, account: Account, endpoint: E, external_id: str, lines: int = 200) -> str: ...
+
+    def page(
+        self, account: Account, endpoint: E, external_id: str, position: str, since: datetime | None, *, ended: bool
+    ) -> LogPage:
+        """What a job wrote since the position of the page before; `since` is when the last known line was written. Whatever
+        cannot be had any more is said by a line of `gap`."""
+        ...
 
     def ended(self, endpoint: E, since: datetime) -> list[Ended]:
         """Runs that accounting says have ended since. Raises `refused`, code NoAccounting, where the cluster keeps none."""

@@ -4,6 +4,7 @@ It asks no cloud, only our own tables, and so it is the one launcher that knows 
 """
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +15,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters.actions import agents
-from clusters.launchers import Ability, AgentEndpoint, Ended, JobSeen, LaunchSpec, NodeSeen
+from clusters.launchers import Ability, AgentEndpoint, Ended, JobSeen, LaunchSpec, LogPage, NodeSeen
+from clusters.launchers.log_pages import gap
 from clusters.launchers.slurm_dialects import Dialect, state
 from clusters.models import AgentLog, AgentOrder, AgentRun, HeadNodeAgent
 from clusters.providers import Account, ProviderError
@@ -22,6 +24,7 @@ from tenants.wall.acting import acting_for
 
 # The agent sends its rows in the words of Slurm's REST API, so that there is one reading of them.
 WORDS = Dialect("agent")
+LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class ByAgent:
@@ -88,6 +91,22 @@ class ByAgent:
             row = AgentLog.objects.filter(cluster=endpoint.cluster, name=external_id).first()
         return "\n".join(row.text.splitlines()[-max(lines, 1) :]) if row else ""
 
+    def page(
+        self,
+        account: Account,
+        endpoint: AgentEndpoint,
+        external_id: str,
+        position: str,
+        since: datetime | None,
+        *,
+        ended: bool,
+    ) -> LogPage:
+        with acting_for(endpoint.tenant, staff=True):
+            row = AgentLog.objects.filter(cluster=endpoint.cluster, name=external_id).first()
+        if row is None:
+            return LogPage((), position)
+        return read_on(row.text, row.characters, position, ended=ended, joined=bool(position) or since is None)
+
     def ended(self, endpoint: AgentEndpoint, since: datetime) -> list[Ended]:
         with acting_for(endpoint.tenant, staff=True):
             agent = _agent(endpoint)
@@ -122,6 +141,21 @@ class ByAgent:
                 )
                 return
         raise ProviderError("refused", last.told or "The head node's agent refused it.", code="Refused")
+
+
+def read_on(text: str, characters: int, position: str, *, ended: bool, joined: bool = True) -> LogPage:
+    """The whole lines of what is kept, the last of so many characters ever sent, after a position among these; what was let go
+    before it was read is said. A bar of progress that moves without a line feed is lines too."""
+    read, begin = int(position) if position.isdecimal() else 0, characters - len(text)
+    rest = text[max(0, read - begin) :]
+    cut = len(rest) if ended else max(rest.rfind("\n"), rest.rfind("\r")) + 1
+    if not cut:
+        return LogPage((), position, joined)
+    lines = LINE_END.split(rest[:cut].removesuffix("\n").removesuffix("\r"))
+    told: list[tuple[datetime | None, str]] = [(None, line) for line in lines]
+    if read < begin and joined:
+        told.insert(0, gap(f"{begin - read} characters were let go before they were read"))
+    return LogPage(tuple(told), str(max(read, begin) + cut), joined)
 
 
 def _orders(endpoint: AgentEndpoint, kind: str, target: str) -> QuerySet[AgentOrder]:

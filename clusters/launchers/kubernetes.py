@@ -8,7 +8,18 @@ from typing import Any
 
 import urllib3
 
-from clusters.launchers import Ability, Ended, JobSeen, KubernetesEndpoint, LaunchSpec, NodeSeen, manifests, refuse
+from clusters.launchers import (
+    Ability,
+    Ended,
+    JobSeen,
+    KubernetesEndpoint,
+    LaunchSpec,
+    LogPage,
+    NodeSeen,
+    kubernetes_logs,
+    manifests,
+    refuse,
+)
 from clusters.launchers import kubernetes_words as words
 from clusters.providers import Account, ProviderError
 
@@ -138,37 +149,30 @@ class Kubernetes:
 
     def tail(self, account: Account, endpoint: KubernetesEndpoint, external_id: str, lines: int = 200) -> str:
         """The last lines of the pod that tells most: one that failed, else the last rank's, which reports the steps."""
-        told = words.read_id(external_id)
-        if told is None:
-            return ""
-        kind, name = told
-        label = words.JOBSET if kind == "TrainJob" else manifests.JOB
-        pods = [
-            pod for pod in _pods(endpoint, f"{label}={name}") if (pod.get("status") or {}).get("phase") != "Pending"
-        ]
-        if not pods:
-            return ""
-        pods.sort(
-            key=lambda pod: (
-                pod["metadata"]["name"].rstrip("0123456789"),
-                len(pod["metadata"]["name"]),
-                pod["metadata"]["name"],
-            )
-        )
-        try:
-            answer = _call(
-                _core(endpoint).read_namespaced_pod_log,
-                pods[-1]["metadata"]["name"],
-                endpoint.namespace,
-                tail_lines=min(max(lines, 1), 10_000),
-                _preload_content=False,
-                _request_timeout=TIMEOUT,
-            )
-        except ProviderError as error:
-            if error.code in ("NotFound", "BadRequest"):  # the pod went, or its container has not begun
-                return ""
-            raise
-        return str(answer.data.decode("utf-8", "replace")).rstrip("\n")
+        pods = _telling(endpoint, external_id)
+        answer = _log(endpoint, pods[-1]["metadata"]["name"], tail_lines=min(max(lines, 1), 10_000)) if pods else None
+        return answer.decode("utf-8", "replace").rstrip("\n") if answer else ""
+
+    def page(
+        self,
+        account: Account,
+        endpoint: KubernetesEndpoint,
+        external_id: str,
+        position: str,
+        since: datetime | None,
+        *,
+        ended: bool,
+    ) -> LogPage:
+        def reads(
+            pod: str, *, seconds: int | None = None, tail: int | None = None, previous: bool = False
+        ) -> bytes | None:
+            asked = {"since_seconds": seconds, "tail_lines": tail, "previous": previous or None}
+            asked["limit_bytes"] = None if tail else kubernetes_logs.MOST_BYTES
+            told = {name: value for name, value in asked.items() if value is not None}
+            return _log(endpoint, pod, timestamps=True, **told)
+
+        pods = _telling(endpoint, external_id)
+        return kubernetes_logs.page(reads, pods, position, datetime.now(UTC), since)
 
     def ended(self, endpoint: KubernetesEndpoint, since: datetime) -> list[Ended]:
         raise ProviderError("refused", CANNOT["ended"], code="NoAccounting")
@@ -372,6 +376,40 @@ def _beside(endpoint: KubernetesEndpoint, pods: list[Mapping[str, Any]]) -> word
         if error.kind not in ("denied", "refused"):
             raise
     return words.Beside(events, unready)
+
+
+def _telling(endpoint: KubernetesEndpoint, external_id: str) -> list[Mapping[str, Any]]:
+    """The pods of a job that have begun; the last one tells most: the last rank's, which reports the steps."""
+    told = words.read_id(external_id)
+    if told is None:
+        return []
+    kind, name = told
+    label = words.JOBSET if kind == "TrainJob" else manifests.JOB
+    pods = [pod for pod in _pods(endpoint, f"{label}={name}") if (pod.get("status") or {}).get("phase") != "Pending"]
+
+    def order(pod: Mapping[str, Any]) -> tuple[str, int, str]:
+        named = pod["metadata"]["name"]
+        return named.rstrip("0123456789"), len(named), named
+
+    return sorted(pods, key=order)
+
+
+def _log(endpoint: KubernetesEndpoint, pod: str, **asked: Any) -> bytes | None:
+    """None where the pod went, or its container has not begun."""
+    try:
+        answer = _call(
+            _core(endpoint).read_namespaced_pod_log,
+            pod,
+            endpoint.namespace,
+            _preload_content=False,
+            _request_timeout=TIMEOUT,
+            **asked,
+        )
+    except ProviderError as error:
+        if error.code in ("NotFound", "BadRequest"):
+            return None
+        raise
+    return bytes(answer.data)
 
 
 def _suspended(thing: Mapping[str, Any]) -> bool:

@@ -1,24 +1,19 @@
 """A job's output read on from where it was last read. No Django, no decisions."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from clusters.launchers import Launcher, SlurmEndpoint
+from clusters.launchers import Launcher, LogPage, SlurmEndpoint
 from clusters.providers import Account, ProviderError, aws
 
 MOST_LINES = 10_000  # what one call may ask for
-TAIL_LINES = 400
+
+__all__ = ["LogPage", "gap", "next_page", "shipped"]
 
 
-@dataclass(frozen=True)
-class LogPage:
-    """Lines with when they were written (None: nobody says). `joined`: they follow what was read before; otherwise they are
-    the last lines there are, which may overlap it."""
-
-    lines: tuple[tuple[datetime | None, str], ...]
-    position: str
-    joined: bool = True
+def gap(why: str) -> tuple[datetime | None, str]:
+    """A line that says that others are missing here, for whoever reads the log."""
+    return None, f"[… lines are missing here: {why} …]"
 
 
 def next_page(
@@ -28,12 +23,18 @@ def next_page(
     external_id: str,
     position: str,
     since: datetime | None = None,
+    *,
+    ended: bool = False,
 ) -> LogPage:
-    """What a job wrote since `position`; from its beginning where that is empty. Where the log group no longer takes the
-    position, what is newer than `since`, the last line that is known. Raises ProviderError."""
-    if not isinstance(endpoint, SlurmEndpoint) or not endpoint.log_group:
-        tail = launcher.tail(account, endpoint, external_id, TAIL_LINES)
-        return LogPage(tuple((None, line) for line in tail.split("\n")) if tail else (), position, joined=False)
+    """What a job wrote since `position`; from its beginning where that is empty. `since`: when the last line that is known
+    was written; `ended`: it writes no more, so half a line is one too. Raises ProviderError."""
+    return launcher.page(account, endpoint, external_id, position, since, ended=ended)
+
+
+def shipped(
+    account: Account, endpoint: SlurmEndpoint, external_id: str, position: str, since: datetime | None
+) -> LogPage:
+    """A page of the stream that the cluster ships its output to. Where the log group no longer takes the position, what is newer than the last line that is known."""
     asked = {
         "logGroupName": endpoint.log_group,
         "logStreamName": external_id,

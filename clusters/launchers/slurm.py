@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 import jwt
 import urllib3
 
-from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, NodeSeen, refuse
+from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, LogPage, NodeSeen, log_pages, refuse
 from clusters.launchers import SlurmEndpoint as Endpoint
 from clusters.launchers.slurm_dialects import DIALECTS, Dialect
 from clusters.providers import Account, ProviderError, aws
@@ -215,6 +215,20 @@ class Slurm:
                 return ""
             raise
         return "\n".join(event["message"].rstrip("\n") for event in answer["events"])
+
+    def page(
+        self,
+        account: Account,
+        endpoint: Endpoint,
+        external_id: str,
+        position: str,
+        since: datetime | None,
+        *,
+        ended: bool,
+    ) -> LogPage:
+        if endpoint.log_group:
+            return log_pages.shipped(account, endpoint, external_id, position, since)
+        return LogPage((), position)
 
     @_negotiated
     def ended(self, endpoint: Endpoint, since: datetime) -> list[Ended]:

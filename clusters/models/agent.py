@@ -113,6 +113,7 @@ class AgentLog(TenantOwned):
     turn = models.PositiveIntegerField(default=1)  # +1 when the file was begun anew
     starts_at = models.PositiveBigIntegerField(default=0)
     ends_at = models.PositiveBigIntegerField(default=0)
+    characters = models.PositiveBigIntegerField(default=0)  # ever added to the text, which keeps the last of them
     text = models.TextField(blank=True)
     received_at = models.DateTimeField()
 

@@ -14,7 +14,8 @@ import yaml
 from kubernetes import client, watch
 
 from clusters.access import kubernetes_endpoint
-from clusters.launchers import manifests
+from clusters.launchers import kubernetes_logs, manifests
+from clusters.launchers.log_pages import next_page
 from clusters.launchers.manifests import Place, Work
 from clusters.sandbox.kubernetes import schemas
 from clusters.sandbox.kubernetes.kinds import BY_PLURAL
@@ -48,6 +49,21 @@ def test_each_other_kind_tells_its_end_in_our_word(bench, kind, script, state, c
     assert (ended.state, ended.exit_code, len(ended.nodes)) == (state, code, 2)
     assert ended.submitted_at <= ended.started_at <= ended.ended_at
     assert bench.launcher.tail(bench.account, bench.endpoint, ended.external_id).startswith("begun")
+
+
+def test_a_log_is_read_page_by_page_until_nothing_more_comes(bench, monkeypatch):
+    monkeypatch.setattr(kubernetes_logs, "MOST_BYTES", 20_000)  # some 450 lines
+    lines = [f"line {n}" for n in range(600)]
+    steps = ("\n".join(f"echo {line}" for line in lines[n : n + 300]) for n in (0, 300))
+    told = bench.launcher.submit(bench.endpoint, bench.spec("\nsleep 3600\n".join(steps)))
+    position, read = "", []
+    for minutes, expected in ((20, 300), (90, 600)):
+        bench.cloud.later(minutes)
+        while (page := next_page(bench.launcher, bench.account, bench.endpoint, told, position)).lines:
+            position, read = page.position, [*read, *page.lines]
+        assert len(read) == expected
+    assert [text for _, text in read] == lines
+    assert all(at is not None for at, _ in read)
 
 
 def test_a_job_that_waits_says_what_the_nodes_lack(bench):

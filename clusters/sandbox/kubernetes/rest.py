@@ -18,7 +18,7 @@ from clusters.sandbox.kubernetes import access, kueue, machines, play, runs, sch
 from clusters.sandbox.kubernetes.kinds import BY_PATH, BY_PLURAL, Kind
 from clusters.sandbox.kubernetes.play import Scene
 from clusters.sandbox.kubernetes.runs import NEVER, QUEUE, Run
-from clusters.sandbox.kubernetes.world import World, rfc3339
+from clusters.sandbox.kubernetes.world import World
 from clusters.sandbox.services import Call
 from clusters.sandbox.wire import Answer
 
@@ -537,7 +537,8 @@ def _wanted_lines(asking: Asking, lines: list[tuple[float, str]]) -> list[str]:
         count = int(query["tailLines"])
         lines = lines[-count:] if count else []
     stamps = query.get("timestamps") in ("true", "1", "True")
-    return [f"{rfc3339(shown(at))} {text}" if stamps else text for at, text in lines]
+    # The kubelet tells nine digits of a second here, where everything else of Kubernetes tells whole ones.
+    return [f"{shown(at):%Y-%m-%dT%H:%M:%S.%f}000Z {text}" if stamps else text for at, text in lines]
 
 
 def _followed(asking: Asking, run: Run, pod: Any) -> Iterator[bytes]:

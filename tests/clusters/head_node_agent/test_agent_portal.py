@@ -196,13 +196,18 @@ def test_logs_are_joined_by_their_offsets_whatever_comes_twice_or_is_missing(pla
     send(18, "four\n")
     assert text().splitlines() == ["one", "two", "", "[… 10 bytes were not sent …]", "four"]
     send(0, "anew\n", turn=2)
-    assert text() == "anew"
-    assert send(0, "old\n", turn=1)["logs"] == {"7": [2, 5]} and text() == "anew"
+    assert text().splitlines()[-2:] == ["[… the file was begun anew …]", "anew"]
+    assert send(0, "old\n", turn=1)["logs"] == {"7": [2, 5]} and text().endswith("anew")
+    assert "old" not in text()
     for number in range(6):
         send(5 + number * 60_000, "x" * 60_000, turn=2)
     with acting_for(place.tenant, staff=True):
         [row] = AgentLog.objects.all()
     assert len(row.text) <= agents.LOG_KEPT and row.ends_at == 360_005
+    assert (
+        row.characters
+        == len("one\ntwo\n\n[… 10 bytes were not sent …]\nfour\n[… the file was begun anew …]\nanew\n") + 360_000
+    )
     assert place.launcher.tail(None, place.endpoint, "999") == ""
     place.report(logs=[{"name": "8", "turn": 1, "at": 0, "bytes": 3, "text": "a\0\ud800"}])
     assert place.launcher.tail(None, place.endpoint, "8") == "a\ufffd\ufffd"
