@@ -11,6 +11,7 @@ from clusters import endings, job_lint, job_templates
 from clusters.engine import reaching
 from clusters.job_templates import Template, checks, manifest, rendering
 from clusters.job_templates.checks import Place, Wrong
+from clusters.launchers import slurm_options
 from clusters.models import Cluster, ContainerImage, Node, Quarantine
 from clusters.wording import gettext_noop
 from tenants.web.problems import Refused
@@ -73,8 +74,14 @@ def around(
         minutes_left=place.minutes_left if place else None,
         cloud_account=cluster.account.account_id,
         namespace=place.namespace if place else "",
+        sends=slurm_options.SENT | slurm_options.SAID if _by_rest(cluster) else frozenset(),
         environment=tuple(environment),
     )
+
+
+def _by_rest(cluster: Cluster) -> bool:
+    """Whether its scheduler gets jobs through a server that does not read their scripts."""
+    return cluster.orchestrator != "hyperpod-eks" and cluster.reach == Cluster.Reach.DIRECT
 
 
 @dataclass(frozen=True)

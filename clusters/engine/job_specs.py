@@ -8,7 +8,7 @@ import yaml
 from clusters import job_lint, manifest_files
 from clusters.engine import job_runs, names, quarantines, reaching
 from clusters.engine.usage_facts import kubernetes_name
-from clusters.launchers import LaunchSpec, manifests
+from clusters.launchers import LaunchSpec, manifests, slurm_options
 from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine
 
 REPORTER = Path(__file__).resolve().parents[1] / "reporter" / "cohort.py"
@@ -20,6 +20,7 @@ PROOF_COMMAND = ("/bin/sh", "-c", "hostname")
 def spec(job: Job, cluster: Cluster) -> LaunchSpec:
     """Read inside a scope."""
     on_kubernetes = cluster.orchestrator == "hyperpod-eks"
+    facts = {} if on_kubernetes else job_lint.lint(job.script).facts
     return LaunchSpec(
         name=job.engine_name,
         script=job.script,
@@ -30,7 +31,8 @@ def spec(job: Job, cluster: Cluster) -> LaunchSpec:
         files={REPORTER.name: REPORTER.read_text("utf-8")} if on_kubernetes and reports(job) else {},
         comment=names.token(job.engine_name, "submit", 1),
         # The shipper names a stream by its file; the tasks of an array write into one.
-        processes_per_node=1 if on_kubernetes else tasks_per_node(job.script),
+        processes_per_node=int(facts.get("ntasks_per_node") or 1),
+        options=slurm_options.kept(facts.get("options") or {}),
         log_path=f"/fsx/cohort/logs/%{'A' if job.array else 'j'}.out",
         # A test of two nodes is meant for those, in quarantine or not.
         only=tuple(job.pinned),
@@ -53,7 +55,7 @@ def _with_python(variables: dict[str, str]) -> dict[str, str]:
 
 
 def tasks_per_node(script: str) -> int:
-    """As its own #SBATCH line says: Slurm's REST API reads none of these lines, and srun would start one on each node."""
+    """As its own #SBATCH line says: Slurm's REST server reads none of these lines, and srun would start one on each node."""
     return int(job_lint.lint(script).facts.get("ntasks_per_node") or 1)
 
 

@@ -31,6 +31,7 @@ VERSION = "1.0"
 SEPARATOR = "\x1f"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 JOB_ID = re.compile(r"[0-9]{1,10}(_[0-9]{1,10})?")
+FOLDER = re.compile(r"/[A-Za-z0-9_./-]{0,200}")
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,119}")
 NODE_STATES = {"down", "drain", "resume"}
 # `incomplete` keeps Slurm from beginning again what has ended in the meantime.
@@ -379,7 +380,9 @@ class Orders:
         yield f"--ntasks-per-node={per_node}"
         yield "--exclusive"
         yield "--open-mode=append"
-        yield f"--chdir={self.settings.work_folder}"
+        # The command line counts more than the script's own lines, so what those say of the folder comes beside them.
+        folder = asked.get("folder")
+        yield f"--chdir={checked(FOLDER, folder) if folder else self.settings.work_folder}"
         yield f"--output={self.settings.logs}/%j.out"  # as what ships logs to the account expects it
         yield "--requeue" if asked.get("requeue", True) else "--no-requeue"
         if asked.get("held"):

@@ -19,6 +19,9 @@ class Around:
     accounts: tuple[str, ...] = ()  # what it may be charged to
     cloud_account: str = ""
     namespace: str = ""
+    sends: frozenset[str] = (
+        frozenset()
+    )  # options that reach a scheduler whose server reads no script; empty: it is read
     environment: tuple[str, ...] = ()  # names of variables that the launch gives it
 
     @property

@@ -80,6 +80,9 @@ class _Script:
         counted = around.minutes if around.minutes is not None else limit
         if counted is not None and around.minutes_left is not None and counted > around.minutes_left:
             yield Found("time_past_reservation", self.at("time"), counted, max(0, around.minutes_left))
+        for option in said.said.values() if around.sends else ():
+            if option.name not in around.sends:
+                yield Found("option_not_sent", option.line, _written(option))
         account = said.value("account")
         if account is not None and around.accounts and account not in around.accounts:
             yield Found("account_foreign", self.at("account"), account, ", ".join(around.accounts))

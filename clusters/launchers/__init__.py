@@ -69,6 +69,7 @@ class LaunchSpec:
     manifest: Mapping[str, Any] | None = None  # Kubernetes: the object to create, already carrying `name`
     only: tuple[str, ...] = ()  # the nodes that it must have, by the scheduler's names for them
     without: tuple[str, ...] = ()  # nodes that it must not have
+    options: Mapping[str, str] = field(default_factory=dict)  # of the script's own #SBATCH lines, by their long names
     again: bool = False  # it may have been submitted before: what has left the scheduler's memory is looked for too
 
 

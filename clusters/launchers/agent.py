@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from clusters.actions import agents
-from clusters.launchers import Ability, AgentEndpoint, Ended, JobSeen, LaunchSpec, LogPage, NodeSeen
+from clusters.launchers import Ability, AgentEndpoint, Ended, JobSeen, LaunchSpec, LogPage, NodeSeen, slurm_options
 from clusters.launchers.log_pages import gap
 from clusters.launchers.slurm_dialects import Dialect, state
 from clusters.models import AgentLog, AgentOrder, AgentRun, HeadNodeAgent
@@ -205,6 +205,7 @@ def _asked(spec: LaunchSpec) -> dict[str, Any]:
         "after": [list(pair) for pair in spec.after],
         "begin_at": f"{spec.begin_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if spec.begin_at else "",
         "requeue": spec.requeue,
+        "folder": slurm_options.properties(spec.options, old=False).get("current_working_directory", ""),
         "held": spec.held,
         "only": list(spec.only),
         "without": list(spec.without),

@@ -9,7 +9,7 @@ from itertools import islice, product
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, NodeSeen, NodeState, State
+from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, NodeSeen, NodeState, State, slurm_options
 
 # Every word of Slurm's own list. Base states that end a job come first, flags that say more than a base state next;
 # the first one that a job carries decides.
@@ -74,7 +74,7 @@ class Dialect:
     cannot: ClassVar[Mapping[Ability, str]] = {}
 
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
-        job: dict[str, Any] = {**_job(spec), "script": spec.script}
+        job: dict[str, Any] = {**_job(spec, old=False), "script": spec.script}
         job["nodes"] = f"{spec.nodes}-{spec.nodes}"
         job["shared"] = ["none"]
         job["environment"] = [f"{key}={value}" for key, value in _environment(spec).items()]
@@ -168,7 +168,7 @@ class OldDialect(Dialect):
     cannot = MappingProxyType({"only": "This Slurm's REST API cannot say on which nodes a job runs."})
 
     def request(self, spec: LaunchSpec) -> dict[str, Any]:
-        job = {**_job(spec), "nodes": [spec.nodes, spec.nodes], "open_mode": "append"}
+        job = {**_job(spec, old=True), "nodes": [spec.nodes, spec.nodes], "open_mode": "append"}
         job["exclusive"] = "exclusive"  # the server's own description says "true", which it refuses
         job["environment"] = _environment(spec)
         if spec.time_limit_minutes is not None:
@@ -202,8 +202,12 @@ DIALECTS: Mapping[str, Dialect] = {
 }
 
 
-def _job(spec: LaunchSpec) -> dict[str, Any]:
-    job: dict[str, Any] = {"name": spec.name, "current_working_directory": SHARED_FOLDER}
+def _job(spec: LaunchSpec, *, old: bool) -> dict[str, Any]:
+    job: dict[str, Any] = {
+        "current_working_directory": SHARED_FOLDER,
+        **slurm_options.properties(spec.options, old=old),
+    }
+    job["name"] = spec.name
     # Whole nodes. Slurm cuts the nodes down to the number of tasks, which is one unless said.
     job["tasks"], job["tasks_per_node"] = spec.nodes * spec.processes_per_node, spec.processes_per_node
     if spec.array:

@@ -11,6 +11,7 @@ import yaml
 
 from clusters import job_lint
 from clusters.job_lint import Around, sbatch, words
+from clusters.launchers import slurm_options
 
 CLEAN = """#!/bin/bash
 #SBATCH --job-name=llama
@@ -116,6 +117,18 @@ def test_each_mistake_of_a_script_is_found_alone_and_on_its_line(old, new, code,
 )
 def test_a_script_is_held_against_its_launch_and_its_reservation(around, code):
     assert [each for each, _line in told(CLEAN, dataclasses.replace(HYPERPOD, **around))] == ([code] if code else [])
+
+
+def test_what_slurms_rest_server_is_not_sent_is_told_where_it_is_what_gets_the_job():
+    text = CLEAN.replace(
+        "--nodes=2", "--nodes=2 --mem=0 --cpus-per-task=8 --signal=B:USR1@60 --mail-type=END -d afterok:7"
+    )
+    linted = job_lint.lint(text, dataclasses.replace(HYPERPOD, sends=slurm_options.SENT | slurm_options.SAID))
+    said = [each.asked for each in linted.found if each.code == "option_not_sent"]
+    assert said == ["--dependency=afterok:7", "--mail-type=END", "--signal=B:USR1@60"]
+    assert all(each.severity == "warning" and each.fix() and each.reason() for each in linted.found)
+    assert "option_not_sent" not in {code for code, _line in told(text)}  # the agent's sbatch reads them all
+    assert told(CLEAN, dataclasses.replace(HYPERPOD, sends=slurm_options.SENT | slurm_options.SAID)) == []
 
 
 def test_a_foreign_account_is_named():

@@ -11,6 +11,7 @@ from clusters import job_lint, job_templates
 from clusters.documents import reading
 from clusters.job_templates import checks, manifest, rendering
 from clusters.job_templates.checks import Place
+from clusters.launchers import slurm_options
 
 PLACES = {
     "hyperpod p5": Place("hyperpod-slurm", "ml.p5.48xlarge", 4, "gpu"),
@@ -40,7 +41,12 @@ def rendered(template, place, nodes=2, name="llama", image="", **told):
 
 def around(place):
     return job_lint.Around(
-        engine=place.engine, instance_type=place.instance_type, nodes=2, minutes=600, partition=place.partition
+        engine=place.engine,
+        instance_type=place.instance_type,
+        nodes=2,
+        minutes=600,
+        partition=place.partition,
+        sends=slurm_options.SENT | slurm_options.SAID,
     )
 
 

@@ -95,6 +95,10 @@ def endpoint(controller):
         yield SlurmEndpoint(url, ("v0.0.40", "v0.0.41"), "cohort", KEY, "/cohort/clusters/c1/jobs")
 
 
+def number(value):
+    return {"set": True, "infinite": False, "number": value}
+
+
 def old(endpoint):
     return SlurmEndpoint(endpoint.url, ("v0.0.37", "v0.0.38"), endpoint.user, endpoint.jwt_key, endpoint.log_group)
 
@@ -188,6 +192,39 @@ def test_a_job_is_submitted_in_the_old_dialect(controller, endpoint):
     assert body["job"]["environment"]["STEPS"] == "5"
 
 
+@pytest.mark.parametrize(
+    ("options", "old_words", "new_words"),
+    [
+        ({"cpus-per-task": "12"}, {"cpus_per_task": 12}, {"cpus_per_task": 12}),
+        ({"mem": "64G"}, {"memory_per_node": 65536}, {"memory_per_node": number(65536)}),
+        ({"mem": "0"}, {"memory_per_node": 0}, {"memory_per_node": number(0)}),
+        ({"mem-per-cpu": "1500"}, {"memory_per_cpu": 1500}, {"memory_per_cpu": number(1500)}),
+        ({"mem": "2048K"}, {"memory_per_node": 2}, {"memory_per_node": number(2)}),
+        ({"constraint": "p5&efa"}, {"constraints": "p5&efa"}, {"constraints": "p5&efa"}),
+        ({"account": "team", "qos": "high"}, {"account": "team", "qos": "high"}, {"account": "team", "qos": "high"}),
+        ({"nice": ""}, {"nice": 100}, {"nice": 100}),
+        ({"wait-all-nodes": "1"}, {"wait_all_nodes": True}, {"wait_all_nodes": True}),
+        ({"gres": "gpu:h100:8,ssd:1"}, {"gres": "gpu:h100:8,ssd:1"}, {"tres_per_node": "gres/gpu:h100:8,gres/ssd:1"}),
+        ({"gpus-per-node": "8"}, {"gpus_per_node": "8"}, {"tres_per_node": "gres/gpu:8"}),
+        ({"chdir": "/fsx/run"}, {"current_working_directory": "/fsx/run"}, {"current_working_directory": "/fsx/run"}),
+        ({"chdir": "run", "exclusive": "", "mail-user": "a@b.example", "output": "x"}, {}, {}),
+    ],
+)  # fmt: skip
+def test_what_a_script_asks_in_its_own_lines_is_sent_in_each_dialect(options, old_words, new_words):
+    spec = dataclasses.replace(SPEC, options=options)
+    for dialect, words in (("v0.0.38", old_words), ("v0.0.40", new_words)):
+        with_them, without = (DIALECTS[dialect].request(each)["job"] for each in (spec, SPEC))
+        assert {name: value for name, value in with_them.items() if value != without.get(name)} == words
+        assert with_them.keys() >= without.keys()
+
+
+@pytest.mark.parametrize("options", [{"mem": "lots"}, {"cpus-per-task": "all"}, {"qos": ""}, {"account": "a" * 201}])
+def test_an_option_that_sbatch_would_not_take_is_refused_with_its_line(controller, endpoint, options):
+    with pytest.raises(ProviderError, match=f"The script says --{next(iter(options))}=") as told:
+        Slurm().submit(endpoint, dataclasses.replace(SPEC, options=options))
+    assert (told.value.kind, controller.of("POST")) == ("refused", [])
+
+
 def test_what_is_not_wished_is_not_sent(controller, endpoint):
     Slurm().submit(endpoint, LaunchSpec("n", "#!/bin/bash\n", 1))
     job = controller.of("POST")[0][1]["job"]
@@ -264,10 +301,6 @@ def test_one_job_is_cancelled_and_a_vanished_one_is_no_error(controller, endpoin
         Slurm().cancel(endpoint, "9")
     assert told.value.kind == "refused"
     assert [path.rsplit("/", 1)[1] for path, _ in controller.of("DELETE")] == ["7", "8", "9"]
-
-
-def number(value):
-    return {"set": True, "infinite": False, "number": value}
 
 
 NEW_JOB = {

@@ -13,11 +13,11 @@ from django.test import override_settings
 from django.test.utils import setup_databases
 from pytest_django.live_server_helper import LiveServer
 
-from clusters import job_templates
+from clusters import job_lint, job_templates
 from clusters.access import slurm_endpoint
 from clusters.engine.job_specs import tasks_per_node
 from clusters.job_templates import checks, rendering
-from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec
+from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, slurm_options
 from clusters.providers import ProviderError
 from tests.clusters.head_node_agent import place as places
 from tests.clusters.head_node_agent.conftest import Head
@@ -375,6 +375,26 @@ def test_a_job_gets_the_nodes_that_it_must_have_and_none_that_it_must_not(bench)
             continue
         bench.submit(spec)
         assert bench.end(spec.name).nodes == (one,)
+
+
+@on(REAL, AGENT)  # the sandbox's Slurm shows none of these
+def test_what_a_script_asks_in_its_own_lines_reaches_slurm(bench):
+    asked = "--cpus-per-task=3 --mem=2G --account=proving --qos=normal --nice=7 --gres=gpu:2 --chdir=/tmp"
+    spec = bench.spec(f"#SBATCH {asked}\ntrue")
+    options = slurm_options.kept(job_lint.lint(spec.script).facts["options"])
+    assert len(options) == len(asked.split())
+    told = bench.submit(dataclasses.replace(spec, options=options, held=True))
+    shown = bench.slurm.ask("scontrol", "show", "job", told)
+    for words in (
+        "CPUs/Task=3",
+        "MinMemoryNode=2G",
+        "Account=proving",
+        "QOS=normal",
+        "Nice=7",
+        "gpu:2",
+        "WorkDir=/tmp",
+    ):
+        assert words in shown, shown
 
 
 def test_the_nodes_are_told_with_what_they_hold(bench):
