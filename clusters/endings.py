@@ -4,7 +4,6 @@ Of a Capacity Block and of a training plan the provider takes the nodes away, fr
 an on-demand reservation stay, at the price of everybody.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,8 +17,6 @@ from tenants.web.problems import Refused
 MARGIN = timedelta(minutes=30)
 TAKEN_AWAY = frozenset({Reservation.Kind.CAPACITY_BLOCK, Reservation.Kind.TRAINING_PLAN})
 SHOWN_BEFORE = timedelta(days=14)
-# A script or a variable that speaks of checkpoints declares that the job may be cut off.
-SAVES = re.compile(r"^(?!\s*#).*(check_?point|\bckpt|--save\b)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -75,32 +72,24 @@ def of_cluster(cluster: Cluster, newest: Sequence[Revision] | None = None) -> li
     return endings(groups, Reservation.objects.filter(region=cluster.region))
 
 
-def refuse_past_the_end(
-    found: Sequence[Ending],
-    partition: str,
-    minutes: int | None,
-    script: str,
-    environment: Mapping[str, str],
-    now: datetime,
-) -> None:
-    """A job that would be cut off when its nodes are taken away, unless it says that it saves itself. Raises Refused."""
+def refuse_past_the_end(found: Sequence[Ending], partition: str, minutes: int | None, begins: datetime) -> None:
+    """A job that would be cut off when its nodes are taken away, whether it saves checkpoints or not. Raises Refused."""
     ending = next((one for one in found if one.taken_away and partition in one.groups), None)
     if ending is None:
         return
-    left = ending.minutes_left(now)
+    left = ending.minutes_left(begins)
     values = {"name": ending.name, "kind": ending.kind_word, "left": left, "asked": minutes or 0}
-    if ending.draining(now):
+    if ending.draining(begins):
         sentence = _(
             "The %(kind)s %(name)s under these nodes is ending, and its nodes are being taken away. Launch the job on a "
             "group with other capacity, or have a new one added."
         )
         raise Refused("capacity_ending", sentence % values, status=422, field="partition")
-    if minutes is None or minutes <= left or SAVES.search(script) or any(SAVES.search(name) for name in environment):
+    if minutes is None or minutes <= left:
         return
     sentence = _(
         "The time limit of %(asked)s minutes passes the end of the %(kind)s %(name)s: its nodes are taken away in "
-        "%(left)s minutes. Ask for at most that, or have the job save checkpoints and say where (a variable like "
-        "CHECKPOINT_DIR)."
+        "%(left)s minutes. Ask for at most %(left)s minutes; a run that saves checkpoints goes on from there on other nodes."
     )
     raise Refused(
         "past_the_end", sentence % values, status=422, field="time_limit_minutes", asked=minutes, allowed=left,

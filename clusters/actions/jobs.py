@@ -59,9 +59,7 @@ def launch_job(
     chosen = job_options.checked(cluster, **options)
     chosen["run_version"] = again_of.run_version + 1 if again_of is not None else 1
     begins = max(chosen["begin_at"] or timezone.now(), timezone.now())
-    endings.refuse_past_the_end(
-        endings.of_cluster(cluster), partition, time_limit_minutes, script, environment or {}, begins
-    )
+    endings.refuse_past_the_end(endings.of_cluster(cluster), partition, time_limit_minutes, begins)
     place = launching.place_of(cluster, partition)
     around = launching.around(cluster, place, nodes=nodes, minutes=time_limit_minutes, environment=environment or ())
     linted = job_lint.lint(script, around)

@@ -11,6 +11,7 @@ Severity = Literal["error", "warning"]
 
 # Launching is refused for an error; a warning may be accepted.
 ERRORS = frozenset({
+    "time_past_reservation",
     "not_a_script", "carriage_return", "secret_inside", "secret_in_plain_env", "placeholder_unfilled",
     "option_unreadable", "auto_resume_on_sbatch", "gres_with_auto_resume", "container_path_relative",
     "namespace_foreign", "privileged", "annotation_not_text", "no_job", "several_jobs", "job_malformed",

@@ -38,30 +38,26 @@ def test_each_group_has_the_end_of_its_own_capacity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("partition", "minutes", "script", "environment", "code"),
+    ("partition", "minutes", "code"),
     [
-        ("block", 570, "", {}, None),
-        ("block", 571, "", {}, "past_the_end"),
-        ("plan", 571, "", {}, "past_the_end"),
-        ("odcr", 6000, "", {}, None),  # its nodes stay, at another price
-        ("head", 6000, "", {}, None),
-        ("block", None, "", {}, None),
-        ("block", 6000, "train.py --checkpoint-dir /fsx/c", {}, None),
-        ("block", 6000, "# TODO checkpoints", {}, "past_the_end"),
-        ("block", 6000, "", {"CHECKPOINT_DIR": "/fsx/c"}, None),
+        ("block", 570, None),
+        ("block", 571, "past_the_end"),
+        ("plan", 571, "past_the_end"),
+        ("odcr", 6000, None),  # its nodes stay, at another price
+        ("head", 6000, None),
+        ("block", None, None),
     ],
 )
-def test_row_7_a_job_that_passes_the_end_is_refused_unless_it_saves_itself(
-    partition: str, minutes: int | None, script: str, environment: dict[str, str], code: str | None
+def test_row_7_a_job_that_passes_the_end_is_refused_with_the_one_number_that_fits(
+    partition: str, minutes: int | None, code: str | None
 ) -> None:
-    text = f"#!/bin/bash\n{script}\n"
     if code is None:
-        endings.refuse_past_the_end(found(), partition, minutes, text, environment, NOW)
+        endings.refuse_past_the_end(found(), partition, minutes, NOW)
         return
     with pytest.raises(Refused) as refused:
-        endings.refuse_past_the_end(found(), partition, minutes, text, environment, NOW)
-    assert refused.value.code == code
-    assert f"{minutes} minutes" in refused.value.sentence and "in 570 minutes" in refused.value.sentence
+        endings.refuse_past_the_end(found(), partition, minutes, NOW)
+    assert (refused.value.code, refused.value.facts["allowed"]) == (code, 570)
+    assert f"{minutes} minutes" in refused.value.sentence and "Ask for at most 570 minutes" in refused.value.sentence
 
 
 @pytest.mark.parametrize(("minutes", "ends"), [(31, False), (30, True), (1, True), (-5, True)])
@@ -69,7 +65,7 @@ def test_row_9_in_the_last_half_hour_nothing_is_replaced_and_no_job_is_taken(min
     for group in ("block", "plan"):
         for refuse in (
             lambda group=group: endings.refuse_while_it_ends(found(minutes), ["head", group], NOW),
-            lambda group=group: endings.refuse_past_the_end(found(minutes), group, None, "#!/bin/bash", {}, NOW),
+            lambda group=group: endings.refuse_past_the_end(found(minutes), group, None, NOW),
         ):
             if not ends:
                 refuse()

@@ -28,7 +28,7 @@ FAILURES: dict[int, list[str]] = {
     3: [f"{STEP}::test_no_capacity_waits_and_says_why", f"{CHANGES}::test_a_change_that_the_provider_refuses_frees_the_cluster_and_keeps_its_evidence"],
     5: [f"{EC2}::test_the_file_asks_for_static_instances_of_the_reservation_without_a_placement_group", f"{EC2}::test_a_reservation_must_hold_what_is_asked_of_it"],
     6: [f"{EC2}::test_the_file_asks_for_static_instances_of_the_reservation_without_a_placement_group", f"{EC2}::test_a_reservation_must_hold_what_is_asked_of_it"],
-    7: ["clusters/test_endings.py::test_row_7_a_job_that_passes_the_end_is_refused_unless_it_saves_itself", "clusters/test_ways_out_pages.py::test_rows_7_and_9_a_cluster_and_its_jobs_say_when_their_capacity_ends"],
+    7: ["clusters/test_endings.py::test_row_7_a_job_that_passes_the_end_is_refused_with_the_one_number_that_fits", "clusters/test_ways_out_pages.py::test_rows_7_and_9_a_cluster_and_its_jobs_say_when_their_capacity_ends"],
     9: ["clusters/test_endings.py::test_row_9_in_the_last_half_hour_nothing_is_replaced_and_no_job_is_taken", "clusters/test_ways_out_pages.py::test_rows_7_and_9_a_cluster_and_its_jobs_say_when_their_capacity_ends"],
     10: [f"{EC2}::test_a_capacity_block_is_outside_the_quotas"],
     11: [f"{EC2}::test_what_belongs_to_ec2_means_nothing_to_hyperpod"],

@@ -179,6 +179,13 @@ def test_a_job_may_not_outlive_the_reservation_of_its_nodes(client: Client, worl
     answer = client.post(at(hoshi), LAUNCH | {"time_limit_minutes": "91"})
     assert answer.status_code == 422
     assert "The time limit of 91 minutes passes the end" in answer.content.decode()
+    saves = {
+        "script": "#!/bin/bash\n#SBATCH --time=120\nsrun python train.py --checkpoint-dir /fsx/c\n",
+        "accepted": "on",
+    }
+    for minutes in ("91", ""):  # whether it saves checkpoints or not, and whoever sets the limit
+        answer = client.post(at(hoshi), LAUNCH | saves | {"time_limit_minutes": minutes})
+        assert answer.status_code == 422 and "90" in answer.content.decode()
     answer = client.post(at(hoshi, "torchrun/"), TEMPLATE | {"do": "launch"})
     assert answer.status_code == 422
     assert "You asked for 600 minutes; the reservation of these nodes ends in 90." in answer.content.decode()
