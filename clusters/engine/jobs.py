@@ -28,6 +28,7 @@ from tenants.work import due
 log = structlog.get_logger(__name__)
 
 WATCH = timedelta(seconds=5)
+ANSWER = timedelta(seconds=2)  # whoever asked something of the scheduler waits to see it done
 LOST = timedelta(seconds=30)
 LOGS_A_STEP = 5
 EVIDENCE_PATIENCE = timedelta(minutes=2)
@@ -280,7 +281,8 @@ def _write(
     }
     more = any(turn.step.call for turn in todo if called is None or turn.job.pk != called.job.pk)
     live = bool(unread) or any(turn.step.state not in JOB_ENDS for turn in todo)
-    due.finish(held, again_in=(timedelta(0) if more else WATCH) if live else None)
+    again = timedelta(0) if more else ANSWER if called else WATCH
+    due.finish(held, again_in=again if live else None)
     if known.access is None and known.way.agent is None:
         reaching.keep(known.cluster, endpoint)
     same: list[Any] = []

@@ -178,14 +178,14 @@ def test_a_run_survives_its_nodes_and_obeys_its_people(proving: Proving, browser
         expect(page.locator("#log")).to_contain_text("resumed from step", timeout=SOON)
 
         # Begun again because a node was set down, and because another lost its power.
-        lost = _nodes(page, 2)[0]
+        lost = _nodes(page, 2, slurm)[0]
         slurm.set_down(lost)
         _runs_again(page, 3, f"{lost}: XID 79")
         slurm.resume(lost)
-        dark = _nodes(page, 3)[0]
+        dark = _nodes(page, 3, slurm)[0]
         slurm.cut_power(dark)
         _runs_again(page, 4, f"{dark}: Not responding")
-        assert {lost, dark}.isdisjoint({dark} & set(_nodes(page, 4)))
+        assert {lost, dark}.isdisjoint({dark} & set(_nodes(page, 4, slurm)))
 
         # Lost contact is no reason to touch what runs.
         slurm.stop_rest()
@@ -206,5 +206,7 @@ def test_a_run_survives_its_nodes_and_obeys_its_people(proving: Proving, browser
     assert len(names) == len(set(names)) == 4, names
 
 
-def _nodes(page: Page, number: int) -> list[str]:
-    return re.findall(r"gpu\d+", _attempt(page, number).locator("td").last.inner_text())
+def _nodes(page: Page, number: int, slurm: RealSlurm) -> list[str]:
+    """The page writes them as Slurm does, and Slurm reads them."""
+    told = re.findall(r"gpu\S+", _attempt(page, number).locator("td").last.inner_text())
+    return slurm.ask("scontrol", "show", "hostnames", ",".join(told)).split()
