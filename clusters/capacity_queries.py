@@ -2,14 +2,15 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
-from clusters import capacity, facts
+from clusters import capacity, facts, reserving
 from clusters.architectures.configuration import Configuration
 from clusters.findings import Finding
 from clusters.granted import Granted, Situation
@@ -27,6 +28,7 @@ from clusters.models import (
     ServiceQuota,
     UsageDay,
 )
+from clusters.reserving import Held as HeldCapacity
 from tenants.models import Participation, within
 
 NEVER = 0
@@ -184,7 +186,8 @@ def _today(rows: Iterable[tuple[str, int, date, date | None]]) -> dict[str, int]
 def _reserved(who: Iterable[Any]) -> dict[Any, dict[str, int]]:
     """What is reserved now."""
     now = timezone.now()
-    rows = Reservation.objects.filter(participation__in=who, starts_at__lte=now, ends_at__gt=now).order_by()
+    held = Reservation.objects.exclude(state="wanted").exclude(kind=Reservation.Kind.ON_DEMAND)
+    rows = held.filter(participation__in=who, starts_at__lte=now, ends_at__gt=now).order_by()
     found: dict[Any, dict[str, int]] = defaultdict(dict)
     for pid, region, kind, way, total in rows.values_list(*PLACE, "kind").annotate(total=Sum("count")):
         found[pid, region, kind][way] = total
@@ -230,3 +233,53 @@ def ledger() -> QuerySet[LedgerRow]:
     """Rows of what was granted, reserved and held, the newest first; what accounts allow is in their quotas."""
     rows = LedgerRow.objects.exclude(ledger=LedgerRow.Ledger.QUOTA)
     return rows.select_related("cluster", "request").order_by("-created_at", "-id")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A reservation with what nobody uses of it, and what else holds at the same time."""
+
+    row: Reservation
+    idle: int
+    idle_hours: int
+    overlaps: tuple[str, ...]
+
+
+def reservations(participation: Any) -> list[Shown]:
+    """Of one participation, what ends first at the top, what is over last."""
+    now = timezone.now()
+    rows = list(Reservation.objects.filter(participation=participation).order_by("ends_at", "pk"))
+    held = {
+        row.pk: HeldCapacity(
+            row.external_id or row.in_words(), row.kind, row.instance_type, row.region, row.az_id, row.count, row.starts_at,
+            row.ends_at, row.state,
+        )
+        for row in rows
+    }  # fmt: skip
+    beside: dict[str, list[str]] = defaultdict(list)
+    for one, other in reserving.overlaps(list(held.values())):
+        beside[one.name].append(other.name)
+        beside[other.name].append(one.name)
+    taken = reserving.used(_newest_bodies(participation)) if any(row.state == "active" for row in rows) else {}
+    found = []
+    for row in rows:
+        nodes = 0 if row.kind == Reservation.Kind.ON_DEMAND else reserving.idle(held[row.pk], taken)
+        hours = reserving.idle_hours(held[row.pk], nodes, now)
+        found.append(Shown(row, nodes, hours, tuple(beside[held[row.pk].name])))
+    return sorted(found, key=lambda one: one.row.state == "ended")
+
+
+def _newest_bodies(participation: Any) -> list[Any]:
+    clusters = Cluster.objects.filter(participation=participation).exclude(state="deleted")
+    rows = Revision.objects.filter(cluster__in=clusters).order_by("cluster_id", "-number").distinct("cluster_id")
+    return list(rows.values_list("body", flat=True))
+
+
+def to_look_at() -> list[Reservation]:
+    """Reservations that somebody has to buy, and those that end within a fortnight: the nearest first."""
+    soon = timezone.now() + timedelta(days=max(reserving.WARN_DAYS))
+    rows = Reservation.objects.exclude(state="ended").filter(Q(state="wanted") | Q(ends_at__lte=soon))
+    return list(rows.select_related("tenant").order_by("ends_at", "pk")[:MOST_AT_ONCE])
+
+
+MOST_AT_ONCE = 200

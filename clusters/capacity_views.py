@@ -39,6 +39,7 @@ def capacity(request: HttpRequest) -> HttpResponse:
     context = {
         "waiting": waiting,
         "decided": page.rows,
+        "reservations": capacity_queries.to_look_at(),
         "older": page.next,
     }
     return render(request, "clusters/capacity.html", context)
@@ -48,7 +49,7 @@ def capacity(request: HttpRequest) -> HttpResponse:
 @require_safe
 def tenant_capacity(request: HttpRequest) -> HttpResponse:
     """What a participant may have, has reserved and holds, in every unit; the requests; the newest rows of the ledgers."""
-    place = _participation()
+    place = participation_here()
     rows: list[Any] = list(capacity_queries.ledger()[:NEWEST_ROWS])
     asked = list(capacity_queries.requests()[:NEWEST_ROWS])
     names = actor_names({row.by for row in rows})
@@ -58,13 +59,15 @@ def tenant_capacity(request: HttpRequest) -> HttpResponse:
         "participation": place,
         "joined": capacity_queries.joined_of([place.pk])[place.pk] if place else [],
         "asked": asked,
+        "reservations": capacity_queries.reservations(place.pk) if place else [],
+        "may_reserve": request.role in roles.EDIT_QUOTAS and place is not None,
         "rows": rows,
         "may_ask": request.role in roles.ASK_CAPACITY and place is not None,
     }
     return render(request, "clusters/tenant_capacity.html", context)
 
 
-def _participation() -> Participation | None:
+def participation_here() -> Participation | None:
     """The one that goes on, or the newest."""
     rows = Participation.objects.select_related("cycle").order_by("-created_at")
     return rows.exclude(state__in=["closed", "withdrawn"]).first() or rows.first()
@@ -82,7 +85,7 @@ HEADER = (
 @require_safe
 def export(request: HttpRequest) -> HttpResponse:
     """The same as a table: a line for each way of buying. An empty cell is no number; `granted` says which way."""
-    place, rows = _participation(), []
+    place, rows = participation_here(), []
     for one in capacity_queries.joined_of([place.pk])[place.pk] if place else ():
         told = [each.instances for each in one.allowed if each.instances is not None]
         for way in one.ways:
@@ -99,7 +102,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
     """Ask the programme for other capacity."""
-    place: Any = _participation()
+    place: Any = participation_here()
     types = sorted(capacity_queries.accelerated_types())
     sent = request.GET.get("kind", ""), request.GET.get("type", ""), request.GET.get("region", "")
     form = CapacityForm(

@@ -204,7 +204,7 @@ def _usage(
 
 def _held(region: str, used: Counter[str]) -> list[Held]:
     kinds = {Reservation.Kind.ODCR: "on-demand", Reservation.Kind.CAPACITY_BLOCK: "capacity-block"}
-    rows = Reservation.objects.filter(kind__in=kinds, region=region)
+    rows = Reservation.objects.filter(kind__in=kinds, region=region).exclude(state="wanted")
     return [
         Held(
             id=row.external_id,
@@ -223,7 +223,8 @@ def _held(region: str, used: Counter[str]) -> list[Held]:
 
 
 def _plans(region: str, used: Counter[str]) -> list[Plan]:
-    rows = Reservation.objects.filter(kind=Reservation.Kind.TRAINING_PLAN, region=region)
+    plans = Reservation.objects.exclude(state="wanted")
+    rows = plans.filter(kind=Reservation.Kind.TRAINING_PLAN, region=region)
     return [
         Plan(
             name=row.external_id,

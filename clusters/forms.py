@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from clusters import facts, states
 from clusters.actions import quotas
-from clusters.models import Bucket, CapacityRequest, CloudAccount, Cluster, Option, QuotaGrant
+from clusters.models import Bucket, CapacityRequest, CloudAccount, Cluster, Option, QuotaGrant, Reservation
 from tenants.forms import BlockForm
 from tenants.models import Participation
 from tenants.states import Moves
@@ -273,4 +273,47 @@ class DecisionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("The participant reads it."),
     )
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
+def _moment() -> forms.DateTimeInput:
+    return forms.DateTimeInput(attrs={"type": "datetime-local", "step": "60"}, format="%Y-%m-%dT%H:%M")
+
+
+class WantedForm(forms.Form):
+    """A reservation that somebody should buy. Times are in UTC, as the provider tells them."""
+
+    kind = forms.ChoiceField(label=gettext_lazy("How it is bought"), choices=Reservation.Kind.choices)
+    instance_type = forms.ChoiceField(label=gettext_lazy("Instance type"))
+    az_id = forms.ChoiceField(
+        label=gettext_lazy("Zone"), help_text=gettext_lazy("By its id, which is the same for everybody.")
+    )
+    count = forms.IntegerField(label=gettext_lazy("Instances"), min_value=1, max_value=10_000)
+    starts_at = forms.DateTimeField(label=gettext_lazy("From, in UTC"), widget=_moment())
+    ends_at = forms.DateTimeField(label=gettext_lazy("Until, in UTC"), widget=_moment())
+    reason = forms.CharField(label=gettext_lazy("Why"), max_length=300)
+
+    def __init__(self, *args: Any, types: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["instance_type"].choices = [(name, name) for name in types]
+        self.fields["az_id"].choices = [(zone, zone) for zones in facts.load().zones.values() for zone in zones]
+
+
+class BoughtForm(forms.Form):
+    external_id = forms.CharField(
+        label=gettext_lazy("The provider's id"),
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+        help_text=gettext_lazy("As the provider calls it. Only what is on demand has none."),
+    )
+    why = forms.CharField(label=gettext_lazy("Why"), max_length=300)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
+class ChangedForm(forms.Form):
+    count = forms.IntegerField(label=gettext_lazy("Instances"), min_value=1, max_value=10_000)
+    starts_at = forms.DateTimeField(label=gettext_lazy("From, in UTC"), widget=_moment())
+    ends_at = forms.DateTimeField(label=gettext_lazy("Until, in UTC"), widget=_moment())
+    why = forms.CharField(label=gettext_lazy("Why"), max_length=300)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)

@@ -153,7 +153,11 @@ class _Told:
         self.request = request
         self.architecture = _chosen(request)
         self.on_ec2 = self.architecture.on_ec2
-        self.reserved = [each for each in queries.reservations() if (each.kind == "training_plan") != self.on_ec2]
+        self.reserved = [
+            each
+            for each in queries.reservations().exclude(external_id="")
+            if (each.kind == "training_plan") != self.on_ec2
+        ]
         given = {"accounts": accounts, "architecture": self.architecture}
         rows = {"prefix": "groups", "form_kwargs": {"architecture": self.architecture}}
         if request.method != "POST":

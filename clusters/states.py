@@ -102,6 +102,12 @@ CAPACITY_REQUEST: Moves = {
     "declined": set(),
     "withdrawn": set(),
 }
+RESERVATION: Moves = {
+    "wanted": {"bought", "ended"},
+    "bought": {"active", "ended"},
+    "active": {"ended"},
+    "ended": set(),
+}
 QUOTA_ENDS = frozenset({"approved", "denied"})
 
 CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
@@ -328,6 +334,27 @@ kind(
 )
 kind("capacity_request.declined", _("{actor} declined {number}: {why}"), icon="gauge")
 kind("capacity_request.withdrawn", _("{actor} withdrew {number}: {why}"), icon="gauge")
+
+RESERVATION_WANTED = kind("reservation.wanted", _("{actor} wants {what} reserved: {why}"), icon="calendar")
+RESERVATION_CHANGED = kind(
+    "reservation.changed", _("{actor} changed the reservation of {what}: {why}"), icon="calendar"
+)
+kind("reservation.bought", _("{what} are bought: {why}"), icon="circle-check")
+kind("reservation.active", _("The reservation of {what} has begun"), icon="calendar")
+kind("reservation.ended", _("The reservation of {what} is over: {why}"), icon="calendar")
+RESERVATION_ENDS = kind(
+    "reservation.ends",
+    _("The reservation of {what} ends within {days} days, at {ends}"),
+    icon="calendar",
+    severity="normal",
+)
+RESERVATION_ENDS_SOON = kind(
+    "reservation.ends_soon",
+    _("The reservation of {what} ends within {days} days, at {ends}: its nodes go with it"),
+    icon="alert-triangle",
+    severity="high",
+    reacts=["triage"],
+)
 
 HEALTH_REPORTED = kind("health.reported", _("{actor} reported {reason} on {node}: {detail}"), icon="alert-triangle")
 HEALTH_SCHEDULED = kind("health.scheduled", _("{actor} announced {reason} for {starts}: {detail}"), icon="calendar")

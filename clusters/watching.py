@@ -204,7 +204,7 @@ def limits(job: Job) -> list[tuple[str, datetime]]:
     if job.started_at and job.time_limit_minutes:
         found.append(("time_limit", job.started_at + timedelta(minutes=job.time_limit_minutes)))
     cluster = job.cluster
-    held = Reservation.objects.filter(
+    held = Reservation.objects.exclude(state="wanted").filter(
         participation_id=cluster.participation_id, region=cluster.region, instance_type=cluster.main_type
     )
     if (ends := held.order_by("-ends_at").values_list("ends_at", flat=True).first()) is not None:

@@ -196,15 +196,15 @@ def _events(window: Window, cases: list[CaseThen]) -> dict[str, Any]:
 
 def _capacity(window: Window) -> dict[str, Any]:
     """Reservations that end within four weeks, and what was changed of quotas."""
-    ending = Reservation.objects.filter(
+    ending = Reservation.objects.exclude(state="wanted").filter(
         tenant__in=list(window.slugs), ends_at__gt=window.cutoff, ends_at__lte=window.cutoff + AHEAD
     )
     columns = ("tenant_id", "external_id", "kind", "instance_type", "count", "region", "ends_at")
     changed = Entry.objects.filter(
         window.new(),
         tenant__in=list(window.slugs),
-        subject="quota",
-        kind__in=(RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED),
+        subject__in=("quota", "capacity_request"),
+        kind__in=(RECORD_ADDED, RECORD_CHANGED, RECORD_REMOVED, "capacity_request.granted"),
     )
     return {
         "reservations_ending": [

@@ -48,6 +48,9 @@ RULES: Mapping[str, Rule] = {
     "preflight.no_longer_fits": Rule(
         _("{name} no longer fits for its launch: {why}"), "high", "provisioning", "{key}/preflight"
     ),
+    "reservation.ends_soon": Rule(
+        _("The reservation of {what} ends at {ends}"), "high", "capacity", "reservation/{key}"
+    ),
     "orphan.found": Rule(
         _("{name} in {region} carries our tags, but no cluster accounts for it"),
         "high",

@@ -38,6 +38,7 @@ CATEGORIES: dict[str, Any] = {
     "storage": gettext_lazy("storage"),
     "training": gettext_lazy("the training itself"),
     "usage": gettext_lazy("the count of hours"),
+    "capacity": gettext_lazy("capacity"),
 }
 
 

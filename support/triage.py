@@ -30,6 +30,7 @@ LOOKS: Mapping[str, Callable[[Entry], Found | None]] = {
     "usage_dispute": of_dispute,
     "participation": of_facts,
     "account": of_facts,
+    "reservation": of_facts,
 }
 
 

@@ -177,9 +177,10 @@ def _record(made: Examples, participation: Participation) -> None:
         starts_on=timezone.now().date(), ends_on=timezone.now().date() + timedelta(days=30), reason="the larger model",
         by="engine",
     )  # fmt: skip
-    c.Reservation.objects.create(
+    made.by_noun["reservations"] = c.Reservation.objects.create(
         **owned,
         kind="training_plan",
+        state="bought",
         external_id=f"tp-{made.tenant.slug}",
         region="ap-northeast-1",
         az_id="apne1-az4",

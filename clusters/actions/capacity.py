@@ -227,7 +227,7 @@ def _grant(row: CapacityRequest, *, by: str, rule: str, why: str, budget_line: s
     columns = {"rule": rule, "why": why, "budget_line": budget_line[:120], "decided_by": by, "decided_at": Now()}
     move(
         row, "granted", by=by, columns=columns, number=row.number, instances=row.instances, rule=rule, why=why,
-        instance_type=row.instance_type, region=row.to_region or row.region, budget_line=budget_line or "–",
+        instance_type=row.instance_type, region=row.to_region or row.region, budget_line=budget_line or "–", what=str(row),
     )  # fmt: skip
 
 

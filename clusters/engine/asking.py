@@ -15,6 +15,7 @@ from clusters.providers import Account, ProviderError, account_facts, aws
 from clusters.providers.account_facts import Asked, Question
 from tenants.history import timeline
 from tenants.wall.acting import acting_for
+from tenants.work import due
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +98,10 @@ def keep(row: CloudAccount, answer: Answer) -> None:
     for told in answer.told:
         if told.kind == "capacity" and not told.error:
             for name, one in [*told.body["plans"].items(), *told.body["reservations"].items()]:
-                Reservation.objects.filter(external_id=name, region=answer.region).update(engine_status=one["state"])
+                mine = Reservation.objects.filter(external_id=name, region=answer.region)
+                if mine.exclude(engine_status=one["state"]).update(engine_status=one["state"]):
+                    for pk in mine.values_list("pk", flat=True):
+                        due.wish("reservation", pk, tenant=row.tenant_id)
     if changed:
         timeline.record(
             states.ACCOUNT_READ, about=row, by=ENGINE, account=row.account_id, region=answer.region, count=changed

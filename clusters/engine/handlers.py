@@ -9,6 +9,7 @@ from clusters.engine import (
     linted,
     quarantines,
     quota_increases,
+    reservations,
     searches,
     step,
     turns,
@@ -56,6 +57,11 @@ def leftovers_of_a_cluster(held: Held) -> None:
 @handler("quota")
 def request_for_more_quota(held: Held) -> None:
     quota_increases.step(held)
+
+
+@handler("reservation")
+def reservation(held: Held) -> None:
+    reservations.step(held)
 
 
 @handler(turns.COUNT)

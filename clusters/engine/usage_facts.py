@@ -285,7 +285,7 @@ def _outside(begin: int, end: int, claims: Sequence[Claim]) -> Iterator[tuple[in
 
 def _reserved(row: Cluster) -> list[Claim]:
     """Of the reservations for its type and place, what is left for this cluster by the older ones of its participation."""
-    rows = Reservation.objects.filter(
+    rows = Reservation.objects.exclude(state="wanted").filter(
         participation=row.participation_id, instance_type=row.main_type, region=row.region, az_id=row.az_id
     )
     older = Cluster.objects.filter(

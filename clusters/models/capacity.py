@@ -9,8 +9,10 @@ from django.utils.translation import gettext_lazy as _
 
 from clusters import states
 from clusters.models.ledger import LedgerRow
+from tenants.history.moves import move
 from tenants.models import TenantManager, TenantOwned, tied, within
 from tenants.states import checked
+from tenants.work import due
 
 
 class GrantManager(TenantManager):
@@ -111,18 +113,21 @@ class ServiceQuota(TenantOwned):
 
 
 class Reservation(TenantOwned):
-    """Capacity held for a participation: on-demand reservation, Capacity Block or training plan."""
+    """Capacity held for a participation: on-demand reservation, Capacity Block or training plan, or nothing but the will."""
 
     class Kind(models.TextChoices):
         TRAINING_PLAN = "training_plan", _("training plan")
         CAPACITY_BLOCK = "capacity_block", _("Capacity Block")
         ODCR = "odcr", _("on-demand capacity reservation")
+        ON_DEMAND = "on_demand", _("on demand, nothing reserved")
 
     SUBJECT = "reservation"
+    MOVES = states.RESERVATION
 
     participation = tied("tenants.Participation", related_name="+")
     kind = models.CharField(max_length=16, choices=Kind.choices)
-    external_id = models.CharField(max_length=200)
+    external_id = models.CharField(max_length=200, blank=True)  # empty while it is wanted
+    state = models.CharField(max_length=8, default="wanted")
     region = models.CharField(max_length=20)
     az_id = models.CharField(max_length=20)
     instance_type = models.CharField(max_length=30)
@@ -130,15 +135,48 @@ class Reservation(TenantOwned):
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
     engine_status = models.CharField(max_length=20, blank=True)
+    warned = models.PositiveSmallIntegerField(
+        null=True, blank=True
+    )  # so many days before its end it was last warned of
+    version = models.PositiveIntegerField(default=1)
 
     class Meta(TenantOwned.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
-            models.UniqueConstraint(fields=["tenant", "external_id"], name="reservation_once"),
+            models.UniqueConstraint(
+                fields=["tenant", "external_id"], condition=~models.Q(external_id=""), name="reservation_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["wanted", "ended"])
+                | ~models.Q(external_id="")
+                | models.Q(kind="on_demand"),
+                name="reservation_named_when_bought",
+            ),
+            checked("reservation", states.RESERVATION),
         ]
 
     def __str__(self) -> str:
-        return f"{self.external_id}: {self.count} {self.instance_type} in {self.az_id}"
+        return f"{self.external_id}: {self.in_words()}" if self.external_id else self.in_words()
+
+    @property
+    def purposes(self) -> frozenset[str]:
+        """What can be done with it now."""
+        return {"wanted": frozenset({"buy", "change", "end"}), "ended": frozenset[str]()}.get(
+            self.state, frozenset({"change", "end"})
+        )
+
+    def in_words(self) -> str:
+        return f"{self.count} {self.instance_type} in {self.az_id}"
+
+    def kept(self, *, by: str) -> None:
+        """What came with the record, bought already: a row of the ledger, and its times are followed from now on."""
+        move(self, "bought", by=by, what=self.in_words(), why=self.external_id)
+        LedgerRow.objects.create(
+            tenant_id=self.tenant_id, ledger=LedgerRow.Ledger.RESERVATION, participation_id=self.participation_id,
+            region=self.region, instance_type=self.instance_type, option=self.kind, delta=self.count, reservation=self, by=by,
+            why=self.external_id,
+        )  # fmt: skip
+        due.wish("reservation", self.pk, tenant=self.tenant_id)
 
 
 class QuotaRequest(TenantOwned):

@@ -50,6 +50,7 @@ def test_it_is_refused_in_a_sentence_and_nothing_is_asked_for(
     with acting_for(world.hoshi):
         now = timezone.now()
         Reservation.objects.create(
+            state="bought",
             tenant=world.hoshi,
             participation=world.participations["hoshi"],
             kind="training_plan",

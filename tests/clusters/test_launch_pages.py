@@ -63,7 +63,7 @@ def reserve(world: World, cluster: Cluster, minutes: int) -> None:
         Revision.objects.filter(pk=row.pk).delete()
         Revision.objects.create(tenant=world.hoshi, cluster=cluster, number=row.number, body=body, author="engine")
         now = timezone.now()
-        Reservation.objects.create(
+        Reservation.objects.create(state="bought",
             tenant=world.hoshi, participation=cluster.participation, kind="training_plan", external_id="plan-1",
             region=cluster.region, az_id=cluster.az_id, instance_type="p5.48xlarge", count=4, starts_at=now,
             ends_at=now + timedelta(minutes=minutes, seconds=30),

@@ -241,7 +241,7 @@ def test_an_empty_seat_waits_for_the_provider(row):
         days = counted(row, KEPT)
         day = days[(days_ago(row, 3) + timedelta(hours=9)).date()]
         assert day.reserved == 24 * 8 * HOUR  # on demand: what sits there is what costs
-        examples.c.Reservation.objects.create(
+        examples.c.Reservation.objects.create(state="bought",
             tenant_id=row.tenant_id, participation_id=row.participation_id, kind="training_plan", external_id="tp",
             region=row.region, az_id=row.az_id, instance_type=row.main_type, count=2, starts_at=row.created_at,
             ends_at=timezone.now() + timedelta(days=30),
