@@ -213,6 +213,7 @@ WRITE = [
     *((f"action-items/<uuid:pk>/{verb}/", view, f"action-item-{verb}") for verb, view in procedure_api.DOINGS.items()),
     ("minutes/<uuid:pk>/edit/", procedure_api.edit_minutes, "minutes-edit"),
     ("minutes/<uuid:pk>/addenda/", procedure_api.tenant_addenda, "minutes-addenda"),
+    ("records/<uuid:participation>/confirm/", records.confirm, "record-confirm"),
     ("sessions/", enablement_api.plan_session, "sessions"),
     *((f"sessions/<uuid:pk>/{step}/", view, f"session-{step}") for step, view in enablement_api.SESSION_STEPS.items()),
     *((f"enrolments/<uuid:pk>/{verb}/", view, f"enrolment-{verb}") for verb, view in enablement_api.ENROLMENTS.items()),

@@ -88,6 +88,7 @@ class ProgramConfig(AppConfig):
         import program.demo.live_jobs
         import program.launch_checks
         import program.publishing
+        import program.record_reminding
         import program.reminding  # noqa: F401  register who makes the minutes, and who reminds owners before a review
         from program.models import OnboardingStep, Report
         from tenants import files

@@ -23,6 +23,7 @@ WORDS = {
     "newcomer": _("Newcomers to be given their seats"),
     "people": _("Access and invitations to be looked after"),
     "remind": _("Reminders before the weekly review"),
+    "remind-records": _("Reminders of old parts of the record"),
     "seal": _("Histories to be sealed"),
     "template-lint": _("Templates to be looked at by cfn-lint"),
     "tidy": _("Tidying up"),

@@ -13,6 +13,7 @@ from tenants import entries
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
 from tenants.models import Assignment, Membership, Participation, Person, Tenant
+from tenants.record_blocks import BLOCKS
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
@@ -124,6 +125,21 @@ def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "po
     block.kept(by=by)
     timeline.record(entries.RECORD_ADDED, about=block, by=by, on_behalf_of=on_behalf_of, source=source, what=str(block))
     return block
+
+
+def confirm_block(*, participation: Participation, block: str, by: str, on_behalf_of: str = "") -> Entry:
+    """Somebody looked at a block of the record and found that all of it is still right: it counts as fresh from now on."""
+    if block not in BLOCKS:
+        raise Refused(
+            "block",
+            _("There is no block '%(block)s' in the record; there are: %(known)s.")
+            % {"block": block[:40], "known": ", ".join(BLOCKS)},
+            status=422,
+            field="block",
+        )
+    return timeline.record(
+        entries.RECORD_CONFIRMED, about=participation, by=by, on_behalf_of=on_behalf_of, record_block=block
+    )
 
 
 def note_interaction(

@@ -6,6 +6,7 @@ from tenants.history.timeline import kind
 
 RECORD_CHANGED = kind("record.changed", _("{actor} changed {what}: {fields}"), icon="pencil")
 RECORD_ADDED = kind("record.added", _("{actor} added {what}"), icon="plus")
+RECORD_CONFIRMED = kind("record.confirmed", _("{actor} confirmed what the record says: {record_block}"), icon="check")
 RECORD_REMOVED = kind("record.removed", _("{actor} removed {what}"), icon="minus")
 NOTED = kind("interaction.noted", _("{actor} noted a {medium}"), icon="message")
 JOINED = kind("member.joined", _("{person} joined as {role}"), icon="user-plus")

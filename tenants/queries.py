@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any
+from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
+from tenants.entries import RECORD_CONFIRMED
 from tenants.field_labels import field_label
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
 from tenants.models import ApiToken, Contact, Person, Tenant
+from tenants.record_blocks import BLOCKS, Age, age
 from tenants.wall.acting import scope
 from tenants.web.templatetags.show import ROLES
 
@@ -107,6 +110,8 @@ def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
     declared = timeline.KINDS.get(entry.kind)
     name = names.get(entry.actor, entry.actor)
     facts = entry.facts | {fact: names.get(who, _("a former member")) for fact, who in _meant(entry).items()}
+    if facts.get("record_block") in BLOCKS:
+        facts = facts | {"record_block": BLOCKS[facts["record_block"]].title}
     if "contact_duty" in facts:
         facts = facts | {"contact_duty": dict(Contact.Duty.choices).get(facts["contact_duty"], facts["contact_duty"])}
     facts = facts | {fact: ROLES.get(facts[fact], facts[fact]) for fact in A_ROLE if fact in facts}
@@ -206,3 +211,26 @@ def actor_names(actors: Iterable[str]) -> dict[str, str]:
 
 def _ids(actors: set[str], word: str) -> list[str]:
     return [actor.partition(":")[2] for actor in actors if actor.startswith(f"{word}:")]
+
+
+def confirmed_blocks() -> dict[tuple[UUID, str], datetime]:
+    """(tenant, block of the record) -> when somebody last confirmed it, within the scope."""
+    rows = (
+        Entry.objects.filter(kind=RECORD_CONFIRMED)
+        .values_list("tenant_id", "facts__record_block")
+        .annotate(at=Max("occurred_at"))
+    )
+    return {(tenant, block): at for tenant, block, at in rows}
+
+
+def ages_of_blocks(now: datetime) -> dict[tuple[UUID, str], Age]:
+    """(tenant, block) -> how old it is, of the blocks that have lines and of those that take part; a query for each block."""
+    confirmed = confirmed_blocks()
+    found: dict[tuple[UUID, str], Age] = {}
+    for word, block in BLOCKS.items():
+        if block.fresh_days is None:
+            continue
+        lines_of = block.model.objects.exclude(participation__state__in=("closed", "withdrawn"))  # type: ignore[attr-defined]
+        for tenant, changed in lines_of.values_list("tenant_id").annotate(at=Max("updated_at")):
+            found[tenant, word] = age(block, max(changed, confirmed.get((tenant, word), changed)), now)
+    return found

@@ -17,6 +17,7 @@ from tenants.models import (
     TrainingModel,
 )
 from tenants.models.record import RecordBlock
+from tenants.wall import roles
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,18 @@ class Block:
     None: what it says does not age."""
 
     model: type[RecordBlock]
+    title: Any
     adding: Any
     fields: tuple[str, ...]
-    keeper: Any
+    keeper: str  # the role that keeps it fresh
     fresh_days: int | None = None
 
 
-ENGINEERS, PLATFORM, BUSINESS = _("ML engineers"), _("platform engineers"), _("business lead")
+ENGINEERS, PLATFORM, BUSINESS = roles.ML_ENGINEER, roles.PLATFORM_ENGINEER, roles.BUSINESS_LEAD
 BLOCKS: dict[str, Block] = {
     "model": Block(
         TrainingModel,
+        _("Models in training"),
         _("Add a model"),
         (
             *("code", "name", "family", "layers", "architecture", "initialisation", "total_params_b"),
@@ -46,6 +49,7 @@ BLOCKS: dict[str, Block] = {
     ),
     "framework": Block(
         FrameworkUse,
+        _("Framework"),
         _("Add a framework"),
         (
             *("name", "core_version", "tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel"),
@@ -54,9 +58,12 @@ BLOCKS: dict[str, Block] = {
         ENGINEERS,
         60,
     ),
-    "software": Block(SoftwareVersion, _("Add a component"), ("component", "software_version", "source"), PLATFORM, 60),
+    "software": Block(
+        SoftwareVersion, _("Software"), _("Add a component"), ("component", "software_version", "source"), PLATFORM, 60
+    ),
     "ingest": Block(
         DataIngest,
+        _("Data"),
         _("Add data"),
         (
             *("name", "method", "engine_id", "engine_state", "planned_tb", "arrived_tb", "prefix", "read_by"),
@@ -65,28 +72,40 @@ BLOCKS: dict[str, Block] = {
         PLATFORM,
         14,
     ),
-    "milestone": Block(Milestone, _("Add a milestone"), ("title", "kind", "due_on", "done_on", "remark"), BUSINESS, 30),
+    "milestone": Block(
+        Milestone, _("Milestones"), _("Add a milestone"), ("title", "kind", "due_on", "done_on", "remark"), BUSINESS, 30
+    ),
     "evaluation": Block(
         Evaluation,
+        _("Evaluations"),
         _("Add an evaluation"),
         ("model_code", "benchmark", "score", "unit", "higher_is_better", "measured_on", "at_amount", "link"),
         ENGINEERS,
     ),
     "result": Block(
-        Result, _("Add a result"), ("kind", "title", "openness", "licence", "link", "published_on"), BUSINESS
+        Result,
+        _("Results"),
+        _("Add a result"),
+        ("kind", "title", "openness", "licence", "link", "published_on"),
+        BUSINESS,
     ),
     "monitoring": Block(
-        MonitoringLink, _("Add a link"), ("kind", "name", "link", "exporters", "alert_tested_on"), PLATFORM, 90
+        MonitoringLink,
+        _("Where it is watched"),
+        _("Add a link"),
+        ("kind", "name", "link", "exporters", "alert_tested_on"),
+        PLATFORM,
+        90,
     ),
 }
 
 
 @dataclass(frozen=True)
 class Age:
-    """How old a block is: when its newest line was changed, and whether that is too long ago."""
+    """How old a block is: when its newest line was changed or all of it confirmed, and whether that is too long ago."""
 
     changed_at: datetime | None
-    keeper: Any
+    keeper: str
     fresh_days: int | None
     old: bool
 

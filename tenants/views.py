@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from tenants import actions
 from tenants.forms import BROKEN_RULE, CorrectionForm, HistoryFilters, NoteForm, block_form
@@ -182,6 +182,16 @@ def adding(block: Block) -> Callable[..., HttpResponse]:
         return _add_block(request, block.model, form_class, block.adding)
 
     return add
+
+
+@allow(roles.EDIT_RECORD)
+@require_POST
+def confirm_block(request: HttpRequest) -> HttpResponse:
+    """Say that a block of the record is still right."""
+    participation = get_object_or_404(Participation.objects.order_by("-created_at")[:1])
+    actions.confirm_block(participation=participation, block=request.POST.get("block", ""), by=request.actor)
+    messages.success(request, _("It counts as fresh again."))
+    return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
 
 
 def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], pk: UUID) -> HttpResponse:

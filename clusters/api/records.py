@@ -14,13 +14,13 @@ from rest_framework.response import Response
 from clusters import records
 from clusters.models import FileSystem, QuotaGrant
 from tenants import states
-from tenants.actions import add_record, edit_record
+from tenants.actions import add_record, confirm_block, edit_record
 from tenants.models import Participation
 from tenants.record_blocks import BLOCKS
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import based_on, endpoint, versioned
-from tenants.web.bodies import AskedModel, asked
+from tenants.web.bodies import Asked, AskedModel, asked
 from tenants.web.idempotency import repeatable
 from tenants.web.listing import Id, Listing, OneOf, Shown, Word, one
 
@@ -165,6 +165,30 @@ def all_records(request: Request) -> Response:
 def record(request: Request, pk: UUID) -> Response:
     """The tracking record of one participation."""
     return Response(RecordShown(whole([one(Participation.objects.all(), RecordShown, pk)])[0]).data)
+
+
+class ConfirmAsked(Asked):
+    block = serializers.ChoiceField(choices=sorted(BLOCKS), help_text="A block of the record, in the word of its page.")
+
+
+class Confirmed(serializers.Serializer):
+    block = serializers.CharField()
+    confirmed_at = serializers.DateTimeField()
+
+
+@allow(roles.EDIT_RECORD)
+@extend_schema(request=ConfirmAsked, responses=Confirmed)
+@endpoint("POST")
+@repeatable(required=False)
+def confirm(request: Request, participation: UUID) -> Response:
+    """Say that a block of the record is still right; it counts as fresh from now on."""
+    place = Participation.objects.filter(pk=participation).first()
+    if place is None:
+        raise Http404
+    sent = asked(ConfirmAsked, request)
+    entry = confirm_block(participation=place, block=sent["block"], by=request.actor)
+    entry.refresh_from_db()
+    return Response(Confirmed({"block": sent["block"], "confirmed_at": entry.occurred_at}).data)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from clusters.actions import launch_job
 from clusters.models import Job
 from tenants.actions import edit_record
 from tenants.history.models import Entry
-from tenants.models import DataIngest, Evaluation
+from tenants.models import DataIngest, Evaluation, TrainingModel
+from tenants.queries import ages_of_blocks
 from tenants.record_blocks import BLOCKS, age, milestone_word
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -187,3 +188,25 @@ def test_a_line_of_every_block_is_added_by_the_api_and_no_other_tenant_sees_it(w
     assert refused.status_code == 422 and "There is no model 'none'" in refused.json()["detail"]
     with acting_for(world.hoshi):
         assert Evaluation.objects.filter(benchmark="Exam").count() == 2
+
+
+def test_a_block_is_confirmed_without_a_change_and_is_fresh_again(world: World, hoshi: Examples) -> None:
+    long_ago = datetime.now(UTC) - timedelta(days=40)
+    with acting_for(world.hoshi, staff=True):
+        TrainingModel.objects.update(updated_at=long_ago)
+        assert ages_of_blocks(datetime.now(UTC))[world.hoshi.pk, "model"].old
+    client = signed_in(world.person("ml_engineer"))
+    assert "Still right" in client.get("/t/hoshi/").content.decode()
+    assert client.post("/t/hoshi/record/confirm/", {"block": "model"}).status_code == 303
+    page = client.get("/t/hoshi/").content.decode()
+    assert "Still right" not in page
+    with acting_for(world.hoshi, staff=True):
+        assert not ages_of_blocks(datetime.now(UTC))[world.hoshi.pk, "model"].old
+        entry = Entry.objects.get(kind="record.confirmed")
+    assert entry.actor == world.person("ml_engineer").actor
+    history = client.get("/t/hoshi/history/").content.decode()
+    assert "confirmed what the record says: Models in training" in history
+    refused = client.post("/t/hoshi/record/confirm/", {"block": "weather"})
+    assert refused.status_code == 422 and "There is no block" in refused.content.decode()
+    by_api = send(world, f"records/{hoshi['participations'].pk}/confirm/", {"block": "software"})
+    assert by_api.status_code == 200 and by_api.json()["block"] == "software"
