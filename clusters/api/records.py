@@ -167,17 +167,17 @@ def record(request: Request, pk: UUID) -> Response:
     return Response(RecordShown(whole([one(Participation.objects.all(), RecordShown, pk)])[0]).data)
 
 
-class ConfirmAsked(Asked):
+class BlockConfirmAsked(Asked):
     block = serializers.ChoiceField(choices=sorted(BLOCKS), help_text="A block of the record, in the word of its page.")
 
 
-class Confirmed(serializers.Serializer):
+class BlockConfirmed(serializers.Serializer):
     block = serializers.CharField()
     confirmed_at = serializers.DateTimeField()
 
 
 @allow(roles.EDIT_RECORD)
-@extend_schema(request=ConfirmAsked, responses=Confirmed)
+@extend_schema(request=BlockConfirmAsked, responses=BlockConfirmed)
 @endpoint("POST")
 @repeatable(required=False)
 def confirm(request: Request, participation: UUID) -> Response:
@@ -185,10 +185,10 @@ def confirm(request: Request, participation: UUID) -> Response:
     place = Participation.objects.filter(pk=participation).first()
     if place is None:
         raise Http404
-    sent = asked(ConfirmAsked, request)
+    sent = asked(BlockConfirmAsked, request)
     entry = confirm_block(participation=place, block=sent["block"], by=request.actor)
     entry.refresh_from_db()
-    return Response(Confirmed({"block": sent["block"], "confirmed_at": entry.occurred_at}).data)
+    return Response(BlockConfirmed({"block": sent["block"], "confirmed_at": entry.occurred_at}).data)
 
 
 @dataclass(frozen=True)
