@@ -70,6 +70,11 @@ class Way:
     free: int | None
 
     @property
+    def in_quota(self) -> bool:
+        """Whether the provider counts it against the account's quota; a Capacity Block is outside the quotas of EC2."""
+        return self.option != "capacity_block"
+
+    @property
     def words(self) -> str:
         return WAYS[self.option]
 

@@ -96,12 +96,26 @@ def situations(participation: Any, region: str, cluster: Cluster | None = None) 
 
 
 def _giving_back(participation: Any, region: str, cluster: Cluster | None) -> Counter[str]:
-    """What clusters hold that are being deleted."""
-    rows = LedgerRow.objects.filter(
-        participation=participation, region=region, ledger=LedgerRow.Ledger.USE, cluster__state="deleting"
-    )
-    rows = rows.exclude(cluster=cluster) if cluster else rows
-    return Counter(dict(rows.order_by().values_list("instance_type").annotate(total=Sum("delta"))))
+    """What clusters hold that are being deleted, and what those hold too much that are becoming smaller."""
+    mine = LedgerRow.objects.filter(participation=participation, region=region, ledger=LedgerRow.Ledger.USE)
+    mine = mine.exclude(cluster=cluster) if cluster else mine
+    changing = Operation.objects.filter(state="running", kind=Operation.Kind.CHANGE).values("cluster")
+    rows = mine.filter(Q(cluster__state="deleting") | Q(cluster__in=changing)).order_by()
+    held: dict[Any, Counter[str]] = defaultdict(Counter)
+    for pk, state, kind, total in rows.values_list("cluster", "cluster__state", "instance_type").annotate(
+        total=Sum("delta")
+    ):
+        held[pk, state][kind] = total
+    shrinking = [pk for pk, state in held if state != "deleting"]
+    bodies = Revision.objects.filter(cluster__in=shrinking).order_by("cluster_id", "-number").distinct("cluster_id")
+    wished = dict(bodies.values_list("cluster_id", "body")) if shrinking else {}
+    found: Counter[str] = Counter()
+    for (pk, _state), counts in held.items():
+        after: Counter[str] = Counter()
+        for (kind, _option), count in counted(wished.get(pk, {}), accelerated_types()).items():
+            after[kind] += count
+        found += counts - after
+    return found
 
 
 def findings(participation: Any, wish: Configuration, cluster: Cluster | None = None) -> Iterator[Finding]:
@@ -113,13 +127,13 @@ def findings(participation: Any, wish: Configuration, cluster: Cluster | None = 
     return held_against(asked, situations(participation, wish.region, cluster), wish.region, paths)
 
 
-def unsettled() -> dict[Any, tuple[Held, dict[tuple[str, str], int]]]:
-    """Clusters in scope whose rows do not say what they should hold: id -> (should, does). Empty when all is right."""
+def unsettled() -> dict[Cluster, tuple[Held, dict[tuple[str, str], int]]]:
+    """Clusters in scope whose rows do not say what they should hold: (should, does). Empty when all is right."""
     found = {}
-    for cluster in Cluster.objects.all():
+    for cluster in Cluster.objects.order_by("name", "pk"):
         wanted, held = to_hold(standing(cluster), accelerated_types()), held_by(cluster)
         if dict(wanted) != held:
-            found[cluster.pk] = (wanted, held)
+            found[cluster] = (wanted, held)
     return found
 
 

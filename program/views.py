@@ -230,6 +230,9 @@ def _in_units(row: dict[str, Any]) -> dict[str, Any]:
         (_("accelerators"), instance.accelerators if instance else None),
         (_("vCPUs"), instance.vcpus if instance else None),
     ]
+    if grant.unlimited:
+        counted = [(name, None, used * each) for name, each in units if each]
+        return row | {"units": counted, "left": None, "over": False}
     counted = [(name, grant.approved_instances * each, used * each) for name, each in units if each]
     return row | {"units": counted, "left": grant.approved_instances - used, "over": used > grant.approved_instances}
 

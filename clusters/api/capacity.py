@@ -39,6 +39,7 @@ class WayShown(serializers.Serializer):
     held = serializers.IntegerField()
     idle = serializers.IntegerField(help_text="Reserved, and held by no cluster.")
     free = serializers.IntegerField(allow_null=True)
+    in_quota = serializers.BooleanField(help_text="Whether the provider counts it against the account's quota.")
 
 
 class AllowedShown(serializers.Serializer):

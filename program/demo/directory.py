@@ -98,6 +98,7 @@ def _cycles(told: Row, shift: Shift, office: Tenant, by: str) -> dict[str, Cycle
 
 def _programme(row: Row, office: Tenant, by: str) -> Programme:
     values = {name: row[name] for name in ("name", "sponsor", "agency", "timezone", "currency")}
+    values["small_request_hours"] = row.get("small_request_hours", 0)
     programme, new = Programme.objects.get_or_create(code=row["code"], defaults=values)
     if new:
         timeline.record(entries.RECORD_ADDED, about=office, by=by, source="import", what=programme.name)

@@ -1,9 +1,12 @@
 """Fifty at once get what one may have; any sequence of asking, growing, shrinking, stopping and deleting counts once."""
 
+import contextlib
 import copy
+import io
 import threading
 
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError, connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -76,6 +79,47 @@ def test_of_fifty_at_once_one_gets_what_one_may_have(world):
     assert all("0 are free in ap-northeast-1: the programme grants 1 and 1 are held" in answer for answer in said)
     with acting_for(world.hoshi):
         assert capacity_queries.used_of({participation.pk}) == {(participation.pk, "ap-northeast-1", P5): 1}
+        assert capacity_queries.unsettled() == {}
+
+
+@pytest.mark.django_db
+def test_a_refusal_says_what_is_free_and_what_is_about_to_be(world):
+    participation, account = prepared(world, 4)
+
+    def refused(count):
+        with acting_for(world.hoshi, staff=True), pytest.raises(Refused) as told:
+            clusters.request_cluster(
+                participation=participation, account=account, name="more", body=wish(count), by="engine"
+            )
+        return str(told.value.sentence)
+
+    with acting_for(world.hoshi, staff=True):
+        first = clusters.request_cluster(
+            participation=participation, account=account, name="first", body=wish(3), by="engine"
+        )
+        Cluster.objects.filter(pk=first.pk).update(state="ready")
+        locks.end(locks.held(first), Cluster.objects.get(pk=first.pk), "done", by="engine")
+    nothing = refused(2)
+    assert "1 are free" in nothing and "Nothing is about to become free" in nothing
+    assert "the programme's office, through a request for capacity" in nothing
+    with acting_for(world.hoshi, staff=True):
+        changes.change_cluster(cluster=first, body=wish(1), by="engine", reason="smaller")
+    assert "of which 2 become free" in refused(2)
+    with acting_for(world.hoshi, staff=True):
+        locks.end(locks.held(first), Cluster.objects.get(pk=first.pk), "done", by="engine")
+        done = clusters.request_cluster(
+            participation=participation, account=account, name="second", body=wish(3), by="engine"
+        )
+        LedgerRow.objects.create(
+            tenant=world.hoshi, ledger="use", participation=participation, region="ap-northeast-1", instance_type=P5,
+            option="odcr", delta=2, cluster=done, by="engine",
+        )  # fmt: skip
+        assert list(capacity_queries.unsettled()) == [done]
+    said = io.StringIO()
+    with contextlib.suppress(SystemExit):  # the example's file has no content
+        call_command("verify", tenant="hoshi", settle=True, stdout=said)
+    assert "second of hoshi holds 2 p5.48xlarge odcr, 3 p5.48xlarge on_demand and should hold 3" in said.getvalue()
+    with acting_for(world.hoshi, staff=True):
         assert capacity_queries.unsettled() == {}
 
 

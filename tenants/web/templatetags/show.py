@@ -145,7 +145,13 @@ DRAWINGS = {
     "plug-connected-x": "unplugged", "point": "cloud", "shield-check": "shield", "snowflake": "lock", "user-check": "person",
     "user-minus": "person", "user-plus": "person", "users": "people",
 }  # fmt: skip
-PAGES = {"cluster": "cluster", "job": "job", "case": "case"}
+PAGES = {
+    "cluster": "cluster",
+    "job": "job",
+    "case": "case",
+    "capacity_request": "capacity_request",
+    "reservation": "reservation",
+}
 
 
 @register.filter
