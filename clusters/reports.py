@@ -44,6 +44,7 @@ class Reported:
     text: str = ""
     world: int | None = None
     total_steps: int | None = None
+    busy: float | None = None  # percent to which its node uses its accelerators
 
 
 def read(body: bytes) -> list[Reported]:
@@ -78,6 +79,7 @@ def _one(told: Any, path: str) -> Reported:
         text=_text(told.get("text", ""), f"{path}.text", 300),
         world=_whole(told["world"], f"{path}.world", 1, MOST_RANK) if "world" in told else None,
         total_steps=_whole(told["total_steps"], f"{path}.total_steps", 1, MOST_STEP) if "total_steps" in told else None,
+        busy=_percent(told["busy"], f"{path}.busy") if "busy" in told else None,
     )
 
 
@@ -98,6 +100,12 @@ def _values(told: Mapping[str, Any], path: str) -> dict[str, float]:
         else:
             found[name] = float(value)
     return found
+
+
+def _percent(value: Any, path: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        raise _refused(path, _shown(value), _("a number from 0 to 100"))
+    return float(value)
 
 
 def _whole(value: Any, path: str, least: int, most: int) -> int:

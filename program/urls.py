@@ -14,6 +14,7 @@ from program import (
     report_views,
     review_views,
     session_views,
+    settings_views,
     trend_views,
     views,
 )
@@ -31,6 +32,8 @@ urlpatterns = [
     path("status/", views.status, name="status"),
     path("styleguide/", views.styleguide, name="styleguide"),
     path("t/<slug:tenant>/", views.participant, name="participant"),
+    path("t/<slug:tenant>/rules/", settings_views.rules, name="rules"),
+    path("t/<slug:tenant>/rules/change/", settings_views.change_rules, name="change_rules"),
     path("reviews/", review_views.all_reviews, name="reviews"),
     path("reviews/<uuid:pk>/", review_views.review, name="review"),
     path("reviews/trend/", trend_views.review_trend, name="review_trend"),

@@ -268,6 +268,7 @@ def status(request: HttpRequest) -> HttpResponse:
         "quiet_before": now - QUIET_AFTER,
         "now": now,
         "may_again": request.role in roles.APPROVE,
+        "office": Tenant.objects.filter(is_office=True).first(),
         "poll": live.address(request, "always"),
     }
     return render(request, "program/status.html" + ("#live" if live.asked(request) else ""), context)

@@ -75,7 +75,7 @@ NUMBERS = itertools.count(1)
 # Rows of these hold ids and words of a closed list.
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
-OFFICES = {"reviews", "launches", "sessions", "articles", "asked-reports"}
+OFFICES = {"rules", "reviews", "launches", "sessions", "articles", "asked-reports"}
 # What these speak of is everybody's: the same for all who may read at all.
 EVERYBODYS = {"catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles"}
 BODY = {

@@ -13,12 +13,13 @@ from django.utils.translation import gettext as _
 
 from clusters.engine import job_watching
 from clusters.job_logs.reading import Heard, Point, Saved, finite
-from clusters.models import Job, JobReporter
+from clusters.models import Job, JobProgress, JobReporter
 from clusters.reports import Reported
 from tenants.web.problems import Refused
 
 BYTES = 32
 MOST_A_MINUTE = 240  # messages of one job: one process of each node sends one in ten seconds at most
+NODES_WITHIN = timedelta(minutes=2)  # every node measures once a minute
 EARLY = timedelta(minutes=10)  # a clock may be wrong by as much
 URL, TOKEN = "COHORT_RUN_URL", "COHORT_RUN_TOKEN"
 
@@ -66,11 +67,25 @@ def take_reports(*, reporter: JobReporter, job: Job, told: list[Reported]) -> di
     for name in ("world", "total_steps"):
         if (value := next((getattr(each, name) for each in reversed(told) if getattr(each, name)), None)) is not None:
             changed[name] = value
+    changed |= _activity(progress, told, now)
     if changed:
         job_watching.write_progress(progress, changed)
     if columns:
         Job.objects.filter(pk=job.pk).update(**columns)
     return {"taken": len(told)}
+
+
+def _activity(progress: JobProgress, told: list[Reported], now: datetime) -> dict[str, object]:
+    """The busiest node of the last minutes: where one computes, the job does."""
+    measured = [
+        (each.busy, min(each.at, now)) for each in told if each.busy is not None and now - each.at < NODES_WITHIN
+    ]
+    if progress.activity is not None and progress.activity_at is not None and now - progress.activity_at < NODES_WITHIN:
+        measured.append((progress.activity, progress.activity_at))
+    if not measured:
+        return {}
+    busy, at = max(measured)
+    return {"activity": busy, "activity_at": at}
 
 
 def _point(each: Reported, now: datetime) -> Point:

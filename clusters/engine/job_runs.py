@@ -1,5 +1,6 @@
 """What people wished of a job, how often it was begun again and why, and whether it stands idle."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,18 +14,34 @@ from clusters import states
 from clusters.engine.facts import ENGINE
 from clusters.engine.follow import Followed
 from clusters.launchers import JobSeen
-from clusters.models import Attempt, Job
+from clusters.models import Attempt, Job, JobProgress
 from clusters.providers import ProviderError
+from tenants import programme_settings
 from tenants.history import timeline
 
 HOUR = timedelta(hours=1)
+MEASURED = timedelta(minutes=5)  # for so long the last measure of its accelerators speaks for now
 FRESH = timedelta(minutes=2)  # output that was read longer ago says nothing about silence
 
 
-def standing(job: Job, now: datetime) -> dict[str, Any]:
-    """What `follow` has to know of a job beside its state."""
-    quiet_from = max(filter(None, (job.output_at, job.started_at)), default=None)
+@dataclass(frozen=True)
+class IdleRule:
+    """After how many silent minutes a job is idle (None: only where its launch says so), unless it computes this much."""
+
+    minutes: int | None = None
+    below_percent: int = 5
+
+
+def standing(
+    job: Job, now: datetime, progress: JobProgress | None = None, rule: IdleRule | None = None
+) -> dict[str, Any]:
+    """What `follow` has to know of a job beside its state. Of a job that computes without a word no silence is known."""
+    rule = rule or IdleRule()
+    stepped = progress.step_at if progress else None
+    quiet_from = max(filter(None, (job.output_at, job.started_at, stepped)), default=None)
     known = quiet_from is not None and job.log_read_at is not None and now - job.log_read_at < FRESH
+    known = known and not computes(progress, now, rule)
+    limit = minutes_allowed(job, rule)
     return {
         "cancel_age": (now - job.cancel_wished_at).total_seconds() if job.cancel_wished_at else 0.0,
         "wish": job.wish,
@@ -34,8 +51,26 @@ def standing(job: Job, now: datetime) -> dict[str, Any]:
         "budget": job.restarts_an_hour,
         "forgiven": max(job.restarts_forgiven, _long_ago(job, now)),
         "idle_seconds": (now - quiet_from).total_seconds() if known and quiet_from else None,
-        "idle_limit": job.idle_minutes * 60 if job.idle_minutes else None,
+        "idle_limit": limit * 60 if limit else None,
     }
+
+
+def idle_rule() -> IdleRule:
+    """As the programme's office has it."""
+    told = programme_settings.programme()
+    return IdleRule(told.idle_minutes, told.idle_below_percent)
+
+
+def minutes_allowed(job: Job, rule: IdleRule) -> int | None:
+    """As its launch says, else as the programme does for training; None: it may be silent."""
+    return job.idle_minutes or (rule.minutes if job.purpose == Job.Purpose.TRAINING else None)
+
+
+def computes(progress: JobProgress | None, now: datetime, rule: IdleRule) -> bool:
+    """Whether its accelerators were measured to be used, lately."""
+    if progress is None or progress.activity is None or progress.activity_at is None:
+        return False
+    return now - progress.activity_at < MEASURED and progress.activity >= rule.below_percent
 
 
 def _long_ago(job: Job, now: datetime) -> int:
@@ -153,9 +188,10 @@ def write(job: Job, seen: JobSeen | None, step: Followed, error: ProviderError |
 
 def _idle(job: Job) -> dict[str, Any]:
     """Said once; cancelled only where whoever launched it chose so."""
-    timeline.record(states.JOB_IDLE, about=job, by=ENGINE, name=job.name, minutes=job.idle_minutes, nodes=job.nodes)
+    minutes = minutes_allowed(job, idle_rule())
+    timeline.record(states.JOB_IDLE, about=job, by=ENGINE, name=job.name, minutes=minutes, nodes=job.nodes)
     if not job.idle_cancels:
         return {"idle_since": Now()}
-    why = _("It printed nothing for %(minutes)s minutes.") % {"minutes": job.idle_minutes}
+    why = _("It printed nothing for %(minutes)s minutes.") % {"minutes": minutes}
     timeline.record(states.JOB_CANCEL, about=job, by=ENGINE, name=job.name, why=why)
     return {"idle_since": Now(), "cancel_wished_at": Now()}

@@ -96,6 +96,8 @@ def _read(held: due.Held) -> Known | None:
     part, account = parts.get("cluster"), account_of(cluster.account, cluster.region)
     way = reaching.Way(cluster.orchestrator, account, {role: part.name for role, part in parts.items()})
     way = replace(way, agent=reaching.agent_of(cluster), namespace=reaching.on_kubernetes(cluster).namespace)
+    progress = {row.job_id: row for row in JobProgress.objects.filter(job__in=live)}
+    rule = job_runs.idle_rule()
     return Known(
         cluster.now,
         cluster,
@@ -103,9 +105,9 @@ def _read(held: due.Held) -> Known | None:
         way,
         access,
         jobs,
-        {job.pk: job_runs.standing(job, cluster.now) for job in jobs},
+        {job.pk: job_runs.standing(job, cluster.now, progress.get(job.pk), rule) for job in jobs},
         cluster.state == "deleted" or (part is not None and part.state == "gone"),
-        {row.job_id: row for row in JobProgress.objects.filter(job__in=live)},
+        progress,
     )
 
 

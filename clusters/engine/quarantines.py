@@ -13,6 +13,7 @@ from clusters.engine.facts import ENGINE
 from clusters.engine.usage_facts import by_name, found_by, scheduler_name
 from clusters.models import Alert, Cluster, JobRun, Node, NodeInstance, NodeSpell, Quarantine
 from clusters.quarantining import Fault
+from tenants import programme_settings
 from tenants.wall.acting import acting_for
 from tenants.work import due
 
@@ -36,10 +37,10 @@ def judge(row: Cluster) -> list[Quarantine]:
         if before is not None and before.instance_id != node.instance_id:
             acting.lift(held=before, by=ENGINE, reason=acting.REPLACED)
             del held[node.pk]
-    now = timezone.now()
+    now, rule = timezone.now(), rule_now()
     found = []
-    for node, faults in faults_of(row, nodes).items():
-        evidence = quarantining.condemned(faults, now)
+    for node, faults in faults_of(row, nodes, rule.window).items():
+        evidence = quarantining.condemned(faults, now, rule)
         there = node.pk not in held and node.state not in ("gone", "replacing", "pending")
         if evidence and there and not _forgiven(node, evidence):
             found.append(acting.hold_node(node=node, by=ENGINE, reason=acting.FAILED_OFTEN, evidence=evidence))
@@ -59,9 +60,16 @@ def _forgiven(node: Node, evidence: list[Fault]) -> bool:
     return lifted is not None and evidence[-1].at <= lifted
 
 
-def faults_of(row: Cluster, nodes: list[Node]) -> dict[Node, list[Fault]]:
+def rule_now() -> quarantining.Rule:
+    """As the programme's office has it."""
+    told = programme_settings.programme()
+    days, minutes = timedelta(days=told.quarantine_days), timedelta(minutes=told.quarantine_event_minutes)
+    return quarantining.Rule(told.quarantine_strikes, days, minutes)
+
+
+def faults_of(row: Cluster, nodes: list[Node], window: timedelta) -> dict[Node, list[Fault]]:
     """What was seen of each instance since it sits in its seat, within the window."""
-    since = timezone.now() - quarantining.WINDOW - timedelta(days=1)
+    since = timezone.now() - window - timedelta(days=1)
     stays = NodeInstance.objects.filter(node__in=nodes, sat_until=None).values_list(
         "node_id", "instance_id", "sat_from"
     )

@@ -35,12 +35,19 @@ class JobProgress(TenantOwned):
     loss_word = models.CharField(max_length=3, blank=True)  # of the newest step whose loss was no number
     loss_word_step = models.PositiveBigIntegerField(null=True)
     stalled_since = models.DateTimeField(null=True)
+    activity = models.FloatField(
+        null=True
+    )  # percent to which its busiest node used its accelerators; null: not measured
+    activity_at = models.DateTimeField(null=True)
 
     class Meta(TenantOwned.Meta):
         constraints = [
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "job"], name="job_progress_once"),
             models.CheckConstraint(condition=Q(loss_word__in=LOSS_WORDS), name="job_progress_loss_word"),
+            models.CheckConstraint(
+                condition=Q(activity=None) | Q(activity__range=(0, 100)), name="job_progress_activity_percent"
+            ),
         ]
 
 

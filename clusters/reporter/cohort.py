@@ -13,6 +13,7 @@ import contextlib
 import json
 import math
 import os
+import subprocess
 import threading
 import time
 import urllib.error
@@ -123,7 +124,7 @@ class Run:
             with contextlib.suppress(Exception):
                 if self._local == 0 and time.monotonic() - beat >= BEAT:
                     beat = time.monotonic()
-                    self.alive()
+                    self._put("alive", busy=_busy())
                 went = self._send(TIMEOUT)
                 wait = EVERY if went is not False else min(wait * 2, 300.0)
             time.sleep(wait)
@@ -165,6 +166,15 @@ class Run:
             return error.code
         except (OSError, ValueError):
             return 0
+
+
+def _busy() -> float | None:
+    """Percent to which this node's GPUs are used, the busiest of them; None where the node has no tool that tells."""
+    asked = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+    with contextlib.suppress(Exception):
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=TIMEOUT, check=True).stdout.split()
+        return max(min(100.0, float(each)) for each in told)
+    return None
 
 
 def _plain(value: Any) -> Any:

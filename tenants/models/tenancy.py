@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import FieldDoesNotExist
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Cast, Now
 from django.utils.translation import gettext_lazy as _
@@ -181,7 +182,60 @@ class Programme(models.Model):
     confirm_access_days = models.PositiveSmallIntegerField(
         default=90, help_text=_("After how many days a participant's lead confirms again who has access.")
     )
+    quarantine_strikes = models.PositiveSmallIntegerField(
+        _("faults"),
+        default=3,
+        validators=[MinValueValidator(1), MaxValueValidator(20)],
+        help_text=_("Jobs are kept away from a node after so many faults."),
+    )
+    quarantine_days = models.PositiveSmallIntegerField(
+        _("within days"),
+        default=7,
+        validators=[MinValueValidator(1), MaxValueValidator(90)],
+        help_text=_("Faults that are older do not count any more."),
+    )
+    quarantine_event_minutes = models.PositiveSmallIntegerField(
+        _("one event, minutes"),
+        default=30,
+        validators=[MinValueValidator(0), MaxValueValidator(1440)],
+        help_text=_("What is seen within so many minutes of a fault is the same fault."),
+    )
+    idle_minutes = models.PositiveIntegerField(
+        _("silent minutes"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(10_080)],
+        help_text=_(
+            "A job that prints nothing for so long is said to be idle. Empty: only where its launch asks for it."
+        ),
+    )
+    idle_below_percent = models.PositiveSmallIntegerField(
+        _("computing from percent"),
+        default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text=_(
+            "Where the use of its accelerators is measured, a silent job that uses them this much is not idle."
+        ),
+    )
     version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(quarantine_strikes__range=(1, 20)), name="quarantine_strikes_range"
+            ),
+            models.CheckConstraint(condition=models.Q(quarantine_days__range=(1, 90)), name="quarantine_days_range"),
+            models.CheckConstraint(
+                condition=models.Q(quarantine_event_minutes__lte=1440), name="quarantine_event_minutes_range"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(idle_minutes=None) | models.Q(idle_minutes__range=(1, 10_080)),
+                name="idle_minutes_range",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(idle_below_percent__range=(1, 100)), name="idle_below_percent_range"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -15,7 +15,7 @@ SECTIONS = {
     "cluster": "clusters", "job": "jobs", "cluster_usage": "usage", "searches": "clusters", "search": "clusters", "dispute_usage": "usage", "settle_usage": "usage", "tenant_capacity": "capacity", "ask_for_capacity": "capacity", "capacity_request": "capacity",
     "decide_capacity": "capacity", "withdraw_capacity": "capacity", "reservation": "capacity", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
-    "architecture": "catalogue", "configuration": "configurations", "compare_configurations": "configurations", "deliveries": "status",
+    "architecture": "catalogue", "configuration": "configurations", "compare_configurations": "configurations", "deliveries": "status", "rules": "status",
     "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",
     "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
     "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",

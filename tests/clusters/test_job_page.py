@@ -314,6 +314,11 @@ def test_reports_become_points_checkpoints_and_ranks_once(client, job, door):
         assert Job.objects.get(pk=job.pk).checkpoint_step == 5
     text = page(client, job)
     assert "2 of 16 heard lately" in text and "/fsx/5" in text
+    assert post(door, {"kind": "alive", "busy": 101}).status_code == 422
+    for busy in (12.0, 97.5, 3):  # where one node computes, the job does
+        assert post(door, {"kind": "alive", "busy": busy}).status_code == 200
+    with acting_for(job.tenant):
+        assert JobProgress.objects.get(job=job).activity == 97.5
 
 
 def test_what_the_log_and_the_reporter_say_of_one_step_is_put_together(job, door):

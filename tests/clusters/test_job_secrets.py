@@ -90,7 +90,7 @@ def test_the_scheduler_gets_them_whole_and_nobody_prints_them(world, cluster):
     _client, answer = launched(world, cluster)
     with acting_for(world.hoshi):
         row = Job.objects.select_related("cluster").get(pk=answer.json()["id"])
-        spec = job_specs.spec(row, row.cluster, "default")
+        spec = job_specs.spec(row, row.cluster)
     told = dict(spec.environment)
     assert told.pop(reporting.URL).endswith(f"/t/hoshi/jobs/{row.pk}/reports/") and len(told.pop(reporting.TOKEN)) > 40
     assert told == {"HF_TOKEN": SECRET, "A": "1", "PYTHONPATH": "/opt/cohort/python"}
@@ -100,14 +100,14 @@ def test_the_scheduler_gets_them_whole_and_nobody_prints_them(world, cluster):
 def test_the_reporter_is_where_python_looks_in_every_job_of_a_person(world, cluster):
     with acting_for(world.hoshi, staff=True):
         row = examples.job(cluster, "train", environment={"PYTHONPATH": "/fsx/mine"})
-        assert job_specs.spec(row, cluster, "default").environment["PYTHONPATH"] == "/fsx/mine:/opt/cohort/python"
+        assert job_specs.spec(row, cluster).environment["PYTHONPATH"] == "/fsx/mine:/opt/cohort/python"
         cluster.orchestrator = "hyperpod-eks"
-        spec = job_specs.spec(row, cluster, "default")
+        spec = job_specs.spec(row, cluster)
         assert spec.environment == {"PYTHONPATH": "/fsx/mine"} and "class Run" in spec.files["cohort.py"]
         made = json.dumps(spec.manifest)
         assert "export PYTHONPATH=" in made and "echo script-body" in made
         row.purpose = "proof"
-        assert not job_specs.spec(row, cluster, "default").files
+        assert not job_specs.spec(row, cluster).files
 
 
 def test_a_traceback_in_the_log_holds_no_variables():

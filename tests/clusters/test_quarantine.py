@@ -54,8 +54,8 @@ def ago(days: float = 0, minutes: float = 0) -> Fault:
     ],
 )
 def test_three_faults_within_a_week_are_one_too_many(faults, strikes, held):
-    assert len(quarantining.strikes(faults, NOW)) == strikes
-    assert bool(quarantining.condemned(faults, NOW)) == held
+    assert len(quarantining.strikes(faults, NOW, quarantining.Rule())) == strikes
+    assert bool(quarantining.condemned(faults, NOW, quarantining.Rule())) == held
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_no_new_job_goes_to_a_node_in_quarantine(row):
         with pytest.raises(Refused, match="has 2 that are not in quarantine"):
             launch_job(cluster=row, name="p", script="#!/bin/sh", nodes=3, by="engine")
         job = launch_job(cluster=row, name="p", script="#!/bin/sh", nodes=2, by="engine")
-        spec = job_specs.spec(job, row, "default")
+        spec = job_specs.spec(job, row)
     assert DIALECTS["v0.0.40"].request(spec)["job"]["excluded_nodes"] == ["ip-10-0-0-2"]
     assert DIALECTS["v0.0.38"].request(spec)["job"]["exclude_nodes"] == "ip-10-0-0-2"
     assert "excluded_nodes" not in DIALECTS["v0.0.40"].request(LaunchSpec("n", "s", 1))["job"]

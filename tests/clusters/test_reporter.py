@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from clusters.reporter import cohort
 from clusters.reporter.cohort import Run
 
 FOLDER = Path(__file__).resolve().parents[2] / "clusters" / "reporter"
@@ -163,3 +164,15 @@ def test_it_needs_nothing_but_the_standard_library():
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "busy"),
+    [("echo 3; echo 97; echo 12", 97.0), ("echo '[N/A]'", None), ("exit 9", None), (None, None), ("true", None)],
+)
+def test_how_busy_a_node_is_comes_from_its_own_tool_or_is_not_told(tmp_path, monkeypatch, tool, busy):
+    if tool:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{tool}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert cohort._busy() == busy

@@ -16,7 +16,7 @@ from clusters.engine import jobs as engine
 from clusters.engine.follow import Followed
 from clusters.launchers import LaunchSpec, SlurmEndpoint
 from clusters.launchers.slurm import _ask, spoken
-from clusters.models import Attempt, CloudAccount, Cluster, ClusterAccess, Job, Revision
+from clusters.models import Attempt, CloudAccount, Cluster, ClusterAccess, Job, JobProgress, Revision
 from clusters.providers import ProviderError
 from tenants.history.models import Entry
 from tenants.models import Due
@@ -196,6 +196,31 @@ def test_silence_is_counted_only_while_the_output_is_read(quiet, read, seconds):
     ago = lambda minutes: now - timedelta(minutes=minutes)
     job = Job(started_at=ago(60), output_at=ago(quiet), log_read_at=ago(read), idle_minutes=10)
     assert job_runs.standing(job, now)["idle_seconds"] == seconds
+
+
+@pytest.mark.parametrize(
+    ("busy", "measured", "rule", "asked", "expected"),
+    [  # expected: (silent seconds, limit in seconds)
+        (None, None, job_runs.IdleRule(), 10, (660, 600)),
+        (80.0, 1, job_runs.IdleRule(), 10, (None, 600)),  # it computes without a word
+        (5.0, 1, job_runs.IdleRule(), 10, (None, 600)),
+        (4.9, 1, job_runs.IdleRule(), 10, (660, 600)),
+        (80.0, 6, job_runs.IdleRule(), 10, (660, 600)),  # an old measure speaks for nobody
+        (30.0, 1, job_runs.IdleRule(20, 40), 10, (660, 600)),
+        (None, None, job_runs.IdleRule(20), None, (660, 1200)),  # the programme's rule, where its launch has none
+        (None, None, job_runs.IdleRule(), None, (660, None)),
+    ],
+)
+def test_a_silent_job_that_computes_is_not_idle(busy, measured, rule, asked, expected):
+    now = timezone.now()
+    ago = lambda minutes: now - timedelta(minutes=minutes) if minutes is not None else None
+    job = Job(started_at=ago(60), output_at=ago(11), log_read_at=now, idle_minutes=asked)
+    found = job_runs.standing(job, now, JobProgress(activity=busy, activity_at=ago(measured)), rule)
+    assert (found["idle_seconds"], found["idle_limit"]) == expected
+    stepped = job_runs.standing(job, now, JobProgress(step_at=ago(2)), rule)
+    assert stepped["idle_seconds"] == 120  # what the reporter tells is a word too
+    job.purpose = Job.Purpose.PROOF
+    assert job_runs.standing(job, now, None, job_runs.IdleRule(20))["idle_limit"] == (asked * 60 if asked else None)
 
 
 def test_lost_contact_touches_nothing(bench):
