@@ -68,6 +68,10 @@ def refuse_the_demo_in_production() -> None:
     """Outside development nobody picks a persona, and no cloud is played by a program on this machine."""
     if settings.DEBUG:
         return
+    if settings.OIDC_ISSUER and not settings.OIDC_ISSUER.startswith("https://"):
+        raise ImproperlyConfigured(
+            f"OIDC_ISSUER is {settings.OIDC_ISSUER}; without https anybody on the way could sign in as anybody."
+        )
     if settings.PERSONA_PICKER:
         raise ImproperlyConfigured("PERSONA_PICKER lets anybody sign in as anybody; it is refused without DEBUG=1.")
     # The provider's library reads one for each service too, straight from the environment.

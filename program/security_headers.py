@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
+from program.oidc import origin
+
+
+def policy(issuer: str = "") -> str:
+    """The policy; a form may lead to the provider where people sign in, because the answer to one sends them there."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            f"form-action 'self' {origin(issuer)}".strip(),
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+        )
     )
-)
 
 
 class SecurityHeadersMiddleware:
@@ -29,6 +35,6 @@ class SecurityHeadersMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", POLICY)
+        response.headers.setdefault("Content-Security-Policy", policy(settings.OIDC_ISSUER))
         response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
         return response

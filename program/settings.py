@@ -10,6 +10,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
+from program import oidc
 from program.logs import logging_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -124,6 +125,9 @@ INSTALLED_APPS = [
     "template_partials",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "axes",
 ]
 MIDDLEWARE = [
@@ -140,8 +144,9 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "allauth.account.middleware.AccountMiddleware",
     "tenants.web.problems.ProblemMiddleware",
+    # Within ours: what it raises to ask for the password again is an answer of its own, and no mistake of ours.
+    "allauth.account.middleware.AccountMiddleware",
     "tenants.wall.identity.IdentityMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -199,8 +204,24 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_ON_GET = False
-# Failed sign-ins are counted by axes in the database, which all processes share; allauth would count per process.
-ACCOUNT_RATE_LIMITS = {"login_failed": None}
+# Changing how one signs in asks for the password again, when that was long ago.
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+# Failed passwords are counted by axes in the database, which all processes share. allauth counts per process, and
+# only its count stands before the codes of the second step: so its limit is beyond that of axes, and not off.
+ACCOUNT_RATE_LIMITS = {"login_failed": "20/15m/key"}
+MFA_ADAPTER = "program.sign_in.SealedSecrets"
+MFA_TOTP_ISSUER = "Cohort"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+# The provider of an organisation's own sign-in. Empty: there is none.
+OIDC_ISSUER = env("OIDC_ISSUER", "")
+OIDC_NAME = env("OIDC_NAME", "OpenID Connect")
+SOCIALACCOUNT_ADAPTER = "program.sign_in.KnownSubjects"
+SOCIALACCOUNT_PROVIDERS = oidc.providers(
+    issuer=OIDC_ISSUER,
+    client_id=env("OIDC_CLIENT_ID", "" if not OIDC_ISSUER else None),
+    secret=env("OIDC_CLIENT_SECRET", "" if not OIDC_ISSUER else None),
+    name=OIDC_NAME,
+)
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

@@ -52,6 +52,12 @@ class SignIn(LoginView):  # type: ignore[misc]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**kwargs)
+        if settings.OIDC_ISSUER:
+            apps = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
+            context["oidc"] = {
+                "name": apps[0]["name"],
+                "url": reverse("openid_connect_login", args=[apps[0]["provider_id"]]),
+            }
         if settings.PERSONA_PICKER:
             context |= {"personas": personas(), "persona_url": reverse("personas")}
         return context

@@ -44,7 +44,7 @@ DIRECTORY = {
     "tenants_lane",
     "clusters_templateverdict",
 }
-FRAMEWORKS = ("django_", "auth_", "account_", "axes_")
+FRAMEWORKS = ("django_", "auth_", "account_", "axes_", "mfa_", "socialaccount_")
 
 SCOPE = "tenant_id = ANY ( SELECT acting_tenants() AS acting_tenants)::uuid[]"
 STAFF = " SELECT current_setting('app.staff'::text, true) AS current_setting = 'on'::text"
