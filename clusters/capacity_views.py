@@ -12,13 +12,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import capacity_queries
 from clusters.actions import capacity as acting
-from clusters.forms import CapacityForm, DecisionForm, ReasonForm
+from clusters.forms import CapacityForm, DecisionForm, ReasonForm, SmallForm
 from clusters.models import CapacityRequest
 from clusters.wording import gettext_noop
-from tenants.models import Participation
+from tenants.models import Participation, Programme, Tenant
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow
+from tenants.wall.acting import acting_for
 from tenants.web import pages
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.tables import as_csv
@@ -41,8 +42,31 @@ def capacity(request: HttpRequest) -> HttpResponse:
         "decided": page.rows,
         "reservations": capacity_queries.to_look_at(),
         "older": page.next,
+        "small": Programme.objects.values_list("small_request_hours", flat=True).first() or 0,
+        "may_set": request.role in roles.APPROVE,
     }
     return render(request, "clusters/capacity.html", context)
+
+
+@allow(roles.APPROVE)
+@require_http_methods(["GET", "POST"])
+def small(request: HttpRequest) -> HttpResponse:
+    """Say up to how many accelerator-hours a request needs nobody's agreement."""
+    programme = Programme.objects.first()
+    now = {"hours": programme.small_request_hours, "version": programme.version} if programme else {}
+    form = SmallForm(posted(request), initial=now)
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            office = Tenant.objects.get(is_office=True)
+            with acting_for(office, staff=True):
+                _done, refused = attempt(acting.set_limit, office=office, by=request.actor, **form.cleaned_data)
+            if refused is None:
+                messages.success(request, _("Kept. It holds for requests from now on."))
+                return see_other(reverse("capacity"))
+            status = refused.status
+    return render(request, "clusters/capacity_small.html", {"form": form, "refused": refused}, status=status)
 
 
 @allow(roles.READ)

@@ -253,6 +253,19 @@ class CapacityForm(forms.Form):
         self.fields["to_region"].choices = [("", gettext_lazy("the same")), *regions]
 
 
+class SmallForm(forms.Form):
+    """Up to what a request for capacity needs nobody's agreement."""
+
+    hours = forms.IntegerField(
+        label=gettext_lazy("Accelerator-hours within 30 days"),
+        min_value=0,
+        max_value=10_000_000,
+        help_text=gettext_lazy("Of one participant, all small requests together. 0: somebody decides each."),
+    )
+    why = forms.CharField(label=gettext_lazy("Why"), max_length=300)
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
 class DecisionForm(forms.Form):
     """What becomes of a request for capacity."""
 

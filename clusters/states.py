@@ -356,6 +356,14 @@ RESERVATION_ENDS_SOON = kind(
     reacts=["triage"],
 )
 
+CAPACITY_LIMIT = kind(
+    "programme.small_requests",
+    _(
+        "{actor} changed up to how many accelerator-hours a request for capacity is small, from {before} to {after}: {why}"
+    ),
+    icon="gauge",
+)
+
 HEALTH_REPORTED = kind("health.reported", _("{actor} reported {reason} on {node}: {detail}"), icon="alert-triangle")
 HEALTH_SCHEDULED = kind("health.scheduled", _("{actor} announced {reason} for {starts}: {detail}"), icon="calendar")
 

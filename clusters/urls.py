@@ -47,6 +47,7 @@ urlpatterns = [
     path("jobs/", job_views.jobs, name="jobs"),
     path("reporter/cohort.py", report_views.reporter, name="reporter"),
     path("capacity/", capacity_views.capacity, name="capacity"),
+    path("capacity/small/", capacity_views.small, name="small_requests"),
     path("t/<slug:tenant>/capacity/", capacity_views.tenant_capacity, name="tenant_capacity"),
     path("t/<slug:tenant>/capacity/export/", capacity_views.export, name="export_capacity"),
     path("t/<slug:tenant>/capacity/ask/", capacity_views.ask, name="ask_for_capacity"),

@@ -4,6 +4,7 @@ import uuid
 from datetime import date, timedelta
 from typing import Any
 
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -14,11 +15,12 @@ from clusters.capacity_effect import Change, Circumstances, Effect
 from clusters.models import CapacityRequest, LedgerRow, Option, QuotaGrant
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import ApiToken, Participation, Person, Programme
+from tenants.models import ApiToken, Participation, Person, Programme, Tenant
 from tenants.web.problems import Refused, Stale
 
 MOST_INSTANCES = QuotaGrant.MOST
 LONGEST = 1000
+MOST_HOURS = 10_000_000
 LONGEST_DAYS = 5 * 366
 RECENTLY = timedelta(days=30)
 
@@ -188,6 +190,21 @@ def decide(
     _refuse_more_back_than_granted(row)
     _grant(row, by=by, rule="", why=why, budget_line=budget_line)
     return CapacityRequest.objects.get(pk=row.pk)
+
+
+def set_limit(*, office: Tenant, hours: int, why: str, by: str, version: int | None = None) -> None:
+    """Say up to how many accelerator-hours a request is small; 0: none is. Inside the office's scope."""
+    programme = Programme.objects.select_for_update().first()
+    if programme is None:
+        raise Refused("no_programme", _("There is no programme yet."))
+    if version is not None and programme.version != version:
+        sentence = _("Somebody changed this meanwhile. Look at it again.")
+        raise Stale("stale", sentence, status=409, version=programme.version)
+    if not 0 <= hours <= MOST_HOURS:
+        _refuse("hours", hours, _("Say a number from 0 to %(most)s.") % {"most": MOST_HOURS})
+    before = programme.small_request_hours
+    Programme.objects.filter(pk=programme.pk).update(small_request_hours=hours, version=F("version") + 1)
+    timeline.record(states.CAPACITY_LIMIT, about=office, by=by, before=before, after=hours, why=why.strip()[:300])
 
 
 def own(row: CapacityRequest, person: Person) -> bool:

@@ -12,7 +12,7 @@ from tenants.wall import roles
 Nav = list[dict[str, Any]]
 # The last word of an address's name -> the entry of the navigation it lies under.
 SECTIONS = {
-    "cluster": "clusters", "job": "jobs", "cluster_usage": "usage", "searches": "clusters", "search": "clusters", "dispute_usage": "usage", "settle_usage": "usage", "tenant_capacity": "capacity", "ask_for_capacity": "capacity", "capacity_request": "capacity",
+    "cluster": "clusters", "job": "jobs", "cluster_usage": "usage", "searches": "clusters", "search": "clusters", "dispute_usage": "usage", "settle_usage": "usage", "tenant_capacity": "capacity", "small_requests": "capacity", "ask_for_capacity": "capacity", "capacity_request": "capacity",
     "decide_capacity": "capacity", "withdraw_capacity": "capacity", "reservation": "capacity", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
     "architecture": "catalogue", "configuration": "configurations", "compare_configurations": "configurations", "deliveries": "status", "rules": "status",

@@ -237,6 +237,11 @@ def test_the_pages_from_the_wish_to_the_decision(world):
     assert "B-1" in told and "It fits." in told
     table = signed["viewer"].get("/t/hoshi/capacity/export/").content.decode()
     assert "p5.48xlarge,us-east-1,any,limited,8,64,1536" in table
+    limit = {"hours": "5000", "why": "as agreed", "version": "1"}
+    assert signed["platform_engineer"].post("/capacity/small/", limit).status_code == 403
+    assert signed["programme_manager"].post("/capacity/small/", limit).status_code == 303
+    assert signed["programme_manager"].post("/capacity/small/", limit).status_code == 409
+    assert "up to 5000 accelerator-hours" in signed["platform_engineer"].get("/capacity/").content.decode()
     token = issue_token(person=world.person("viewer"), name="t")[1]
     shown = Client(headers={"Authorization": f"Bearer {token}"}).get("/api/v1/t/hoshi/capacity/").json()["results"][0]
     tokyo, virginia = shown["capacity"]
