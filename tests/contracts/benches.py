@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
@@ -51,6 +51,7 @@ class Bench:
     well, badly, stopped, waits = "COMPLETED", "FAILED", "TIMEOUT", "PENDING"  # the scheduler's own words
     operations = {"submit": "POST job/submit", "list": "GET jobs"}
     service = "slurm"
+    begun_again: tuple[str, datetime] | None = field(default=None, init=False)  # a job that was, and since when it ran
     next_in_line: ClassVar[int | None] = 1
     gone_on = ("recovering", "running", "queued", "starting")
 
@@ -172,8 +173,12 @@ class Bench:
     def account_now(self) -> None:
         """What it does by itself every few minutes: tell of runs that ended."""
 
+    def said(self) -> str:
+        """What helps whoever looks for why something did not come."""
+        return ""
 
-@dataclass
+
+@dataclass(kw_only=True)
 class RealBench(Bench):
     """A real Slurm behind a line that can be cut; minutes of the sandbox are moments here."""
 
@@ -229,7 +234,7 @@ class RealBench(Bench):
         self.shipper.once()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class AgentBench(RealBench):
     """The agent's own file as a process beside a real Slurm, over the portal's tables, by a line that can be cut."""
 
@@ -292,11 +297,12 @@ class AgentBench(RealBench):
                 self.line.fault("no_answer", f"POST {self.place.path}/{verb}/")
         time.sleep(0.3)  # whoever had just been let through is heard
 
-    def calls_of_a_list(self) -> list[str]:
-        return []  # it asks nobody
-
     def ship(self) -> None:
         """The agent brings output by itself, some moments later."""
+
+    def said(self) -> str:
+        words = ("sacct", "-a", "-D", "-X", "-P", "-S", "2020-01-01", "-o", "JobID,JobName,State,Start,End")
+        return f"{self.head.said[-3000:]}\n{self.slurm.ask(*words)[-3000:]}"
 
     def account_now(self) -> None:
         """The agent looks when it begins, and then every minute."""
@@ -431,7 +437,8 @@ def on_a_real_slurm(cloud: Sandbox, slurm: RealSlurm) -> RealBench:
     endpoint = SlurmEndpoint(line.url, slurm.versions, slurm.user, slurm.key, group)
     shipper = Shipper(slurm.logs, group, cloud.url, account.account_id, REGION)
     # The third node is kept busy by what shows time limits: they are counted in minutes.
-    made = RealBench(cloud, account, endpoint, "real", launcher("hyperpod-slurm"), slurm, line, shipper)
+    made = RealBench(cloud, account, endpoint, "real", launcher("hyperpod-slurm"), slurm=slurm, line=line,
+                     shipper=shipper)  # fmt: skip
     made.submit(OUTLIVES)
     return made
 
@@ -439,4 +446,5 @@ def on_a_real_slurm(cloud: Sandbox, slurm: RealSlurm) -> RealBench:
 def by_an_agent(beside: RealBench, place: places.Place, head: Head, line: CuttingLine) -> AgentBench:
     """On the same Slurm as the launcher that asks its REST server."""
     told = (beside.cloud, beside.account, place.endpoint, "real", launcher("hyperpod-slurm", by_agent=True))
-    return AgentBench(*told, beside.slurm, line, beside.shipper, head, place)
+    more = {"slurm": beside.slurm, "line": line, "shipper": beside.shipper, "head": head, "place": place}
+    return AgentBench(*told, **more)
