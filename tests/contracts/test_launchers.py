@@ -46,7 +46,7 @@ def portal(
     django_db_setup: Any, django_db_blocker: Any, real_slurm: RealSlurm, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[places.Place, Head, CuttingLine]]:
     """The portal as the agent meets it, over HTTP and with rows that stay, and the agent's process, for the whole module."""
-    quickly = override_settings(AGENT_SECONDS=0.2, AGENT_LOST_SECONDS=30)
+    quickly = override_settings(AGENT_SECONDS=0.05, AGENT_LOST_SECONDS=30)
     with django_db_blocker.unblock(), quickly, pytest.MonkeyPatch.context() as patch:
         if not connection.settings_dict["NAME"].startswith("test_"):
             setup_databases(verbosity=0, interactive=False, aliases={"default"})
@@ -430,7 +430,7 @@ def _accounted(bench: Bench, since: datetime, name: str, count: int) -> list[End
     while time.monotonic() < until:
         bench.account_now()
         told = bench.launcher.ended(bench.endpoint, since)
-        assert len({(run.external_id, run.attempt) for run in told}) == len(told), "one run is told once"
+        assert len({(run.external_id, run.name, run.attempt) for run in told}) == len(told), "one run is told once"
         rows = [run for run in told if run.name == name]
         if len(rows) >= count:
             return sorted(rows, key=lambda run: (run.attempt, run.external_id))
