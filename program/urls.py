@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from program import (
     action_views,
+    engagement,
     health,
     launch_views,
     meeting_views,
@@ -79,6 +80,7 @@ urlpatterns = [
     path("t/<slug:tenant>/sessions/<uuid:pk>/call-off/", session_views.call_off, name="call_off_session"),
     path("t/<slug:tenant>/sessions/<uuid:pk>/attendance/", session_views.attendance, name="session_attendance"),
     path("t/<slug:tenant>/sessions/<uuid:pk>/survey/", session_views.survey, name="session_survey"),
+    path("engagement/", engagement.engagement, name="engagement"),
     path("onboarding/", onboarding_views.board, name="onboarding"),
     path("t/<slug:tenant>/participations/<uuid:pk>/onboard/", onboarding_views.plan, name="plan_onboarding"),
     path("t/<slug:tenant>/onboarding/<uuid:pk>/", onboarding_views.one_list, name="onboarding_list"),

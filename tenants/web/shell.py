@@ -72,6 +72,7 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
         (programme, True, "sessions", _("Sessions"), "calendar"),
         (programme, reads, "reports", _("Reports"), "report"),
         (programme, bool(tenant) and reads, "people", _("People"), "people"),
+        (own, office, "engagement", _("Engagement"), "people"),
         (own, office, "status", _("Engine room"), "pulse"),
     ]
     here = request.resolver_match.url_name if request.resolver_match else ""
