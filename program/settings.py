@@ -274,9 +274,10 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 
 # --- mail
-EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if DEBUG else 'smtp'}.EmailBackend"
 EMAIL_FILE_PATH = VAR / "mail"
-EMAIL_HOST = env("MAIL_HOST", debug="localhost")
+EMAIL_HOST = env("MAIL_HOST", debug="")
+# `make up` writes mail into files, unless somebody names a server that takes it.
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'filebased'}.EmailBackend"
 EMAIL_PORT = int(env("MAIL_PORT", "587"))
 EMAIL_HOST_USER = env("MAIL_USER", "")
 EMAIL_HOST_PASSWORD = env("MAIL_PASSWORD", "")

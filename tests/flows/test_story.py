@@ -1,20 +1,27 @@
 """The whole story in a browser with every process running: request, approval, launch, failure, case, review, minutes;
-and that of a job whose node dies: template, log and chart, suspect, replacement, on from its checkpoint."""
+that of a job whose node dies: template, log and chart, suspect, replacement, on from its checkpoint; and that of somebody
+new: the invitation's mail, an account, the record, capacity asked for and granted."""
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.handlers import Message
 from playwright.sync_api import Browser, Page, expect
 
 from tests import programmes
 from tests.asking import Cloud
-from tests.tree import RunningTree
+from tests.tree import RunningTree, free_port
 
 pytestmark = [pytest.mark.tree, pytest.mark.chromium]
 
@@ -29,10 +36,48 @@ exit 137
 INTERNAL, SHARED = "between us: the node was replaced twice", "We look at the fabric of node 7 today"
 
 
+class Mailbox(Message):
+    """What a real mail server was given, for anybody."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.letters: list[EmailMessage] = []
+        self.port = 0
+
+    def prepare_message(self, session: Any, envelope: Any) -> EmailMessage:
+        letter = message_from_bytes(envelope.content, policy=policy.default)
+        letter["X-Given-To"] = ", ".join(envelope.rcpt_tos)
+        return letter
+
+    def handle_message(self, message: EmailMessage) -> None:
+        self.letters.append(message)
+
+    def link_to(self, address: str, seconds: float = 30) -> str:
+        """The link in the mail to this address, once it has come."""
+        for _ in range(int(seconds * 5)):
+            for letter in self.letters:
+                if letter["X-Given-To"] == address:
+                    [link] = re.findall(r"http://\S+/join/\S+", letter.get_content())
+                    return str(link)
+            time.sleep(0.2)
+        raise AssertionError(f"no mail for {address}; there is mail for {[one['X-Given-To'] for one in self.letters]}")
+
+
 @pytest.fixture(scope="module")
-def story_tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningTree]:
+def mailbox() -> Iterator[Mailbox]:
+    box = Mailbox()
+    server = Controller(box, hostname="127.0.0.1", port=free_port())
+    server.start()
+    box.port = server.port
+    yield box
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def story_tree(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> Iterator[RunningTree]:
     folder = tmp_path_factory.mktemp("story")
     settings = {"SANDBOX_SPEED": "1200", "BELL_SECONDS": "1", "SETTLE_SECONDS": "1"}
+    settings |= {"MAIL_HOST": "127.0.0.1", "MAIL_PORT": str(mailbox.port)}
     running = RunningTree(folder / "var", **settings)
     try:
         running.wait_until_ready(120)
@@ -260,3 +305,86 @@ def test_a_node_dies_is_suspected_and_replaced_and_its_job_goes_on(
     expect(page.locator("#facts")).to_contain_text(re.compile(r"Restarts\s*1"))
     shoot(page, "resumed")
     assert customer.faults == []
+
+
+NEWCOMER = "noriko@asterlune.example"
+
+
+def test_somebody_new_comes_from_the_mail_to_granted_capacity(
+    story_tree: RunningTree, mailbox: Mailbox, browser: Browser
+) -> None:
+    lead = Visitor(browser, story_tree, "emi@asterlune.example")
+    page = lead.go("/t/asterlune/people/invite/")
+    page.locator("[name=email]").fill(NEWCOMER)
+    page.locator("[name=role]").select_option("technical_lead")
+    page.locator("main button[type=submit]").click()
+    expect(page).to_have_url(re.compile(r"/t/asterlune/people/"))
+    link = mailbox.link_to(NEWCOMER)
+    began, steps = time.monotonic(), 0
+
+    page = browser.new_context(reduced_motion="reduce").new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+
+    def send(**fields: str) -> None:
+        nonlocal steps
+        for name, value in fields.items():
+            field = page.locator(f"main [name={name}]")
+            if field.evaluate("one => one.tagName") == "SELECT":
+                field.select_option(value)
+            else:
+                field.fill(value)
+        page.locator("main button[type=submit]").last.click()
+        steps += 1
+
+    page.goto(link)
+    send(name="Noriko 森", password="a long walk by the sea 9")
+    page.get_by_role("link", name="Go on").click()
+    expect(page.locator("#waits")).to_be_visible()
+    shoot(page, "newcomer-home")
+
+    record = f"{story_tree.url}/t/asterlune/record"
+    day = (datetime.now(UTC) + timedelta(days=40)).date().isoformat()
+    for block, fields in {
+        "ingest": {
+            "name": "Web crawl 2026",
+            "method": "s3_copy",
+            "planned_tb": "40",
+            "prefix": "s3://asterlune-data/crawl/",
+        },
+        "milestone": {"title": "600 billion tokens", "kind": "training", "due_on": day},
+        "result": {"kind": "model", "title": "Asterlune 100B", "openness": "weights", "licence": "Apache-2.0"},
+        "monitoring": {"kind": "grafana", "name": "Boards", "link": "https://boards.asterlune.example/"},
+        "evaluation": {"model_code": "AL-100B", "benchmark": "Exam", "score": "61.5", "measured_on": day},
+    }.items():
+        page.goto(f"{record}/{block}/add/")
+        send(**fields)
+        expect(page).to_have_url(f"{story_tree.url}/t/asterlune/#record")
+    for told in ("Web crawl 2026", "600 billion tokens", "Asterlune 100B", "Boards", "61.5"):
+        expect(page.locator("#record")).to_contain_text(told)
+    shoot(page, "newcomer-record")
+
+    page.goto(f"{story_tree.url}/t/asterlune/capacity/")
+    page.locator('a[href*="/capacity/ask/"]').first.click()
+    send(
+        kind="more",
+        instance_type="p5.48xlarge",
+        region="ap-northeast-1",
+        instances="4",
+        starts_on=day,
+        reason="The second stage.",
+    )
+    expect(page).to_have_url(re.compile(r"/capacity-requests/[0-9a-f-]{36}/"))
+    shoot(page, "newcomer-capacity")
+    asked = page.url.removeprefix(story_tree.url)
+    if page.locator("h1 [data-state=granted]").count() == 0:
+        office = Visitor(browser, story_tree, "hana.pm@nfmp.example")
+        office.go(asked)
+        office.page.locator("[name=decision][value=grant]").check()
+        office.page.locator("[name=budget_line]").fill("C2-compute")
+        office.page.locator("[name=why]").fill("It fits the plan.")
+        office.page.locator('form[action$="/decide/"] button[type=submit]').click()
+        page.reload()
+    expect(page.locator("[data-state=granted]").first).to_be_visible()
+    assert not faults
+    print(f"from the mail to granted capacity: {steps} forms in {time.monotonic() - began:.0f} s")

@@ -105,7 +105,11 @@ class Command(BaseCommand):
         tree.say(f"Cohort is ready: {settings.SITE_URL}/")
         tree.say("Sign in by choosing a person on that page; no password is asked here.")
         tree.say("A token for the API: .venv/bin/python manage.py issue_token EMAIL")
-        tree.say(f"Mail is written to {settings.EMAIL_FILE_PATH}.")
+        tree.say(
+            f"Mail is sent to {settings.EMAIL_HOST}."
+            if settings.EMAIL_HOST
+            else f"Mail is written to {settings.EMAIL_FILE_PATH}."
+        )
         tree.say(f"Metrics for Prometheus: {_metrics_url(int(shared['METRICS_PORT']))}")
         tree.say(f"Logs: {tree.logs}. Ctrl-C stops everything, and `make up` goes on from where it was.")
 
