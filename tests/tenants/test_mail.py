@@ -232,7 +232,8 @@ def test_a_person_switches_a_kind_off_and_on(world: World, case: Case, role: str
     person = world.person(role)
     client = Client()
     client.force_login(person, "allauth.account.auth_backends.AuthenticationBackend")
-    chosen = {"language": "en", "timezone": "Asia/Tokyo", "case-escalated": "on", "review-reminder": "on"}
+    ticks = {kind: "on" for kind in mail.KINDS if kind != "case-given"}
+    chosen = {"language": "en", "timezone": "Asia/Tokyo", **ticks}
     assert client.post("/preferences/", chosen).status_code == 303
     person.refresh_from_db()
     assert (person.mail_off, person.timezone) == (["case-given"], "Asia/Tokyo")
