@@ -9,8 +9,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from clusters import job_showing
-from clusters.job_logs.forecast import Aim, Pace, Target, WhatIf, aim
+from clusters.jobs import showing as job_showing
+from clusters.jobs.logs.forecast import Aim, Pace, Target, WhatIf, aim
 from clusters.models import Job
 from tenants.models import TrainingModel
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from clusters.job_logs import cleaning
+from clusters.jobs.logs import cleaning
 from tenants.web.problems import Refused
 
 LARGEST, MOST = 1_000_000, 1_000

@@ -11,22 +11,20 @@ from clusters import (
     change_views,
     chart_views,
     configuration_views,
-    job_deed_views,
-    job_script_views,
-    job_views,
-    launch_views,
     move_views,
     node_setup_views,
     preflight_views,
-    quarantine_views,
     quota_views,
     report_views,
     request_views,
     reservation_views,
-    search_views,
-    usage_views,
     views,
 )
+from clusters.accounting import views as usage_views
+from clusters.jobs import deed_views as job_deed_views
+from clusters.jobs import launch_views, quarantine_views, search_views
+from clusters.jobs import script_views as job_script_views
+from clusters.jobs import views as job_views
 
 urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),

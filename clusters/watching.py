@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from clusters.job_logs import forecast, risk, stalls, suspects, timeouts
+from clusters.jobs.logs import forecast, risk, stalls, suspects, timeouts
 from clusters.models import Attempt, Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank, Node, Reservation
 from clusters.states import JOB_ENDS
 from tenants.queries import history

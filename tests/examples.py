@@ -17,11 +17,12 @@ from django.test import override_settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from clusters import job_scripts, node_setups
 from clusters import models as c
+from clusters import node_setups
 from clusters.actions import holding
 from clusters.actions.capacity import ask as ask_for_capacity
 from clusters.configuring import keep
+from clusters.jobs import scripts as job_scripts
 from program.models import (
     ActionItem,
     Addendum,

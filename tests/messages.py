@@ -13,7 +13,8 @@ import polib
 from django.conf import settings
 from django.utils.translation import templatize
 
-from clusters import architectures, job_templates
+from clusters import architectures
+from clusters.jobs import templates as job_templates
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("tenants", "clusters", "support", "program")

@@ -13,7 +13,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import translation
 
-from clusters import architectures, facts, job_templates
+from clusters import architectures, facts
+from clusters.jobs import templates as job_templates
 from clusters.plans.prices import prices
 from clusters.request_forms import IMAGE_EXAMPLE
 from tenants.models import DataIngest

@@ -10,9 +10,13 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import endings, job_deeds, job_lint, job_scripts, launching, manifest_files, states
+from clusters import endings, states
 from clusters.actions import changes, job_options, reporting, software
 from clusters.engine import names, reaching
+from clusters.jobs import deeds as job_deeds
+from clusters.jobs import launching, manifest_files
+from clusters.jobs import lint as job_lint
+from clusters.jobs import scripts as job_scripts
 from clusters.launchers import manifests
 from clusters.models import Cluster, ContainerImage, Job, JobScriptVersion, Node, Quarantine, Revision
 from tenants.history import timeline

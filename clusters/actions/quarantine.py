@@ -8,8 +8,8 @@ from django.utils.translation import gettext_noop
 
 from clusters import states
 from clusters.engine import turns
+from clusters.jobs.quarantining import Fault
 from clusters.models import Node, Quarantine
-from clusters.quarantining import Fault
 from tenants.history import timeline
 from tenants.web.problems import Refused
 

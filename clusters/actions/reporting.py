@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from clusters.engine import job_watching
-from clusters.job_logs.reading import Heard, Point, Saved, finite
+from clusters.jobs.logs.reading import Heard, Point, Saved, finite
 from clusters.models import Job, JobProgress, JobReporter
 from clusters.reports import Reported
 from tenants.web.problems import Refused

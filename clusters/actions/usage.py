@@ -7,7 +7,8 @@ from typing import Any
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from clusters import accelerator_hours, states, usage
+from clusters import states
+from clusters.accounting import accelerator_hours, usage
 from clusters.actions import changes
 from clusters.engine import turns
 from clusters.models import Cluster, Lending, Node, UsageDispute

@@ -10,8 +10,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import job_lint, job_scripts, job_templates, launching, queries
-from clusters.job_templates import Template
+from clusters import queries
+from clusters.jobs import launching
+from clusters.jobs import lint as job_lint
+from clusters.jobs import scripts as job_scripts
+from clusters.jobs import templates as job_templates
+from clusters.jobs.templates import Template
 from clusters.models import Cluster, JobScript, JobScriptVersion
 from tenants.wall import roles
 from tenants.wall.access import allow

@@ -12,9 +12,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import aiming, job_showing, queries, watching
-from clusters.job_logs import forecast as pure
-from clusters.job_logs.trouble import KIND_NAMES
+from clusters import aiming, queries, watching
+from clusters.jobs import showing as job_showing
+from clusters.jobs.logs import forecast as pure
+from clusters.jobs.logs.trouble import KIND_NAMES
 from clusters.models import JobFault, JobOutput, JobPoint
 from tenants.models import TrainingModel
 from tenants.wall import roles

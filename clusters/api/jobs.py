@@ -10,9 +10,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import actions, launching, queries, states
+from clusters import actions, queries, states
 from clusters.api.job_templates import made_for
 from clusters.api.shapes import WhyAsked
+from clusters.jobs import launching
 from clusters.models import Cluster, Job, JobScriptVersion
 from tenants.wall import roles
 from tenants.wall.access import allow

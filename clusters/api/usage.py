@@ -10,11 +10,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from clusters import accelerator_hours, queries, states, usage
+from clusters import queries, states
+from clusters.accounting import accelerator_hours, usage
+from clusters.accounting.forms import MOST_HOURS
 from clusters.actions import usage as acting
 from clusters.api.shapes import WhyAsked
 from clusters.models import JobRun, UsageDay, UsageDispute
-from clusters.usage_forms import MOST_HOURS
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint, versioned

@@ -5,9 +5,10 @@ from typing import Any
 
 import yaml
 
-from clusters import job_lint, manifest_files
 from clusters.engine import job_runs, names, quarantines, reaching
 from clusters.engine.usage_facts import kubernetes_name
+from clusters.jobs import lint as job_lint
+from clusters.jobs import manifest_files
 from clusters.launchers import LaunchSpec, manifests, slurm_options
 from clusters.models import Cluster, ContainerImage, Job, Node, Quarantine
 

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from clusters import states
 from clusters.engine.facts import ENGINE
-from clusters.job_logs import cleaning, stalls, thinning, timeouts
-from clusters.job_logs.joining import unseen
-from clusters.job_logs.reading import Carry, Heard, Line, Point, Read, Saved, read
+from clusters.jobs.logs import cleaning, stalls, thinning, timeouts
+from clusters.jobs.logs.joining import unseen
+from clusters.jobs.logs.reading import Carry, Heard, Line, Point, Read, Saved, read
 from clusters.launchers.log_pages import LogPage, gap
 from clusters.models import Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank
 from tenants.history import timeline

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from clusters import quarantining
 from clusters.actions import quarantine as acting
 from clusters.engine.facts import ENGINE
 from clusters.engine.usage_facts import by_name, found_by, scheduler_name
+from clusters.jobs import quarantining
+from clusters.jobs.quarantining import Fault
 from clusters.models import Alert, Cluster, JobRun, Node, NodeInstance, NodeSpell, Quarantine
-from clusters.quarantining import Fault
 from tenants import programme_settings
 from tenants.wall.acting import acting_for
 from tenants.work import due

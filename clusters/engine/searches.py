@@ -8,15 +8,16 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from clusters import pair_scripts, pairs, states
+from clusters import states
 from clusters.actions import quarantine
 from clusters.actions.searches import busy_nodes, image_for_pairs
 from clusters.engine import names, turns
 from clusters.engine.facts import ENGINE
 from clusters.engine.usage_facts import scheduler_name
+from clusters.jobs import pair_scripts, pairs
+from clusters.jobs.pairs import Told
+from clusters.jobs.quarantining import Fault
 from clusters.models import Job, Node, NodeSearch, PairTest, Quarantine, Revision, SearchedNode
-from clusters.pairs import Told
-from clusters.quarantining import Fault
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for
 from tenants.work import due

@@ -11,14 +11,15 @@ from django.db.models import Exists, Max, Min, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from clusters import accelerator_hours, states
-from clusters.accelerator_hours import Run
+from clusters import states
+from clusters.accounting import accelerator_hours
+from clusters.accounting.accelerator_hours import Run
+from clusters.accounting.time_classes import classified
 from clusters.engine import reaching, turns, usage_facts
 from clusters.engine.facts import ENGINE, account_of
 from clusters.launchers import Ended, launcher
 from clusters.models import AccountingRead, Attempt, Cluster, ClusterAccess, ExternalObject, Job, JobRun, Node, UsageDay
 from clusters.providers import ProviderError
-from clusters.time_classes import classified
 from tenants import metrics
 from tenants.history import timeline
 from tenants.models import Programme

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from clusters import states
+from clusters.accounting.time_classes import Claim, Fact, Kind, Lane
 from clusters.actions.node_orders import host
 from clusters.models import (
     Cluster,
@@ -22,7 +23,6 @@ from clusters.models import (
     Reservation,
     Revision,
 )
-from clusters.time_classes import Claim, Fact, Kind, Lane
 from tenants.history.models import Entry
 
 # Nobody can train on a cluster or a node in these states; in whose hands it lies then.

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from clusters.job_logs.trouble import KIND_NAMES
+from clusters.jobs.logs.trouble import KIND_NAMES
 from tenants.models import TenantOwned, tied
 from tenants.secret_fields import SecretField
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters.accelerator_hours import Run, Used, bounds, day_of, days, hours, month_of, read_month, used
+from clusters.accounting.accelerator_hours import Run, Used, bounds, day_of, days, hours, month_of, read_month, used
 
 ZONES = ("Asia/Tokyo", "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
 START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clusters.job_deeds import DEEDS, POSSIBLE, Standing, deeds, refusal
+from clusters.jobs.deeds import DEEDS, POSSIBLE, Standing, deeds, refusal
 from clusters.states import JOB, JOB_ENDS
 
 

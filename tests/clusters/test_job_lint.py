@@ -9,8 +9,8 @@ import time
 import pytest
 import yaml
 
-from clusters import job_lint
-from clusters.job_lint import Around, sbatch, words
+from clusters.jobs import lint as job_lint
+from clusters.jobs.lint import Around, sbatch, words
 from clusters.launchers import slurm_options
 
 CLEAN = """#!/bin/bash

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from clusters import job_lint, job_templates
 from clusters.documents import reading
-from clusters.job_templates import checks, manifest, rendering
-from clusters.job_templates.checks import Place
+from clusters.jobs import lint as job_lint
+from clusters.jobs import templates as job_templates
+from clusters.jobs.templates import checks, manifest, rendering
+from clusters.jobs.templates.checks import Place
 from clusters.launchers import slurm_options
 
 PLACES = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters.pairs import MOST_ROUNDS, Told, named, next_round, verdict
+from clusters.jobs.pairs import MOST_ROUNDS, Told, named, next_round, verdict
 
 Test = Callable[[str, str, int], str]
 

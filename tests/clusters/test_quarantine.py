@@ -7,10 +7,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from clusters import quarantining
 from clusters.actions import launch_job
 from clusters.actions import quarantine as acting
 from clusters.engine import job_specs, quarantines
+from clusters.jobs import quarantining
+from clusters.jobs.quarantining import Fault
 from clusters.launchers import LaunchSpec
 from clusters.launchers.slurm_dialects import DIALECTS
 from clusters.models import (
@@ -25,7 +26,6 @@ from clusters.models import (
     Revision,
     SearchedNode,
 )
-from clusters.quarantining import Fault
 from tenants.history.models import Entry
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused

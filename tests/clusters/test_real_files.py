@@ -11,10 +11,11 @@ from typing import Any
 import cfnlint.api
 import pytest
 
-from clusters import engine_check, job_lint
+from clusters import engine_check
 from clusters.documents import hyperpod, kinds, placeholders
 from clusters.documents.reading import Unreadable, read
 from clusters.findings import Finding
+from clusters.jobs import lint as job_lint
 from clusters.providers import schema
 
 CHECKOUT = Path(__file__).parents[2]

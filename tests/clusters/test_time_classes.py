@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters.time_classes import ORDER, Claim, Fact, Lane, classified
+from clusters.accounting.time_classes import ORDER, Claim, Fact, Lane, classified
 
 A, B, C = Lane("a", 8), Lane("b", 8), Lane("c", 16)
 ONE = [Claim(0, 100, lane="a")]

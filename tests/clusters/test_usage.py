@@ -11,7 +11,8 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from clusters import usage
+from clusters.accounting import usage
+from clusters.accounting.time_classes import ORDER
 from clusters.actions import usage as acting
 from clusters.engine import usage as counting
 from clusters.engine.usage import Answer
@@ -28,7 +29,6 @@ from clusters.models import (
     UsageDay,
     UsageDispute,
 )
-from clusters.time_classes import ORDER
 from support.models import Case
 from tenants.history import timeline
 from tenants.history.models import Entry

@@ -14,10 +14,11 @@ from django.test import override_settings
 from django.test.utils import setup_databases
 from pytest_django.live_server_helper import LiveServer
 
-from clusters import job_lint, job_templates
 from clusters.access import slurm_endpoint
 from clusters.engine.job_specs import tasks_per_node
-from clusters.job_templates import checks, rendering
+from clusters.jobs import lint as job_lint
+from clusters.jobs import templates as job_templates
+from clusters.jobs.templates import checks, rendering
 from clusters.launchers import Ability, Ended, JobSeen, LaunchSpec, slurm_options
 from clusters.providers import ProviderError
 from tests.clusters.head_node_agent import place as places

@@ -49,6 +49,7 @@ def test_nothing_is_fetched_from_elsewhere(file: Path) -> None:
 @pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_no_template_needs_an_inline_style_or_script(file: Path) -> None:
     text = file.read_text()
+    text = re.sub(r"{%.*?%}", "", text)  # a name in a template's own tag is no attribute
     assert not re.search(r"<style|\sstyle\s*=|\son[a-z]+\s*=(?!=)|hx-on|javascript:", text)
     assert all("src=" in tag for tag in re.findall(r"<script[^>]*>", text))
 

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from clusters.accounting.time_classes import ORDER
 from clusters.actions import launch_job, searches
 from clusters.engine.usage_facts import scheduler_name
 from clusters.models import (
@@ -20,7 +21,6 @@ from clusters.models import (
     SearchedNode,
     UsageDay,
 )
-from clusters.time_classes import ORDER
 from support.models import Case
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused

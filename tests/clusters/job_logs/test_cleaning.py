@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from clusters.job_logs import cleaning
-from clusters.job_logs.reading import Line, read
+from clusters.jobs.logs import cleaning
+from clusters.jobs.logs.reading import Line, read
 from tests.clusters.job_logs.test_formats import AT
 
 

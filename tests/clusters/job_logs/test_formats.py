@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clusters.job_logs.formats import stepped
-from clusters.job_logs.reading import Carry, Line, read
+from clusters.jobs.logs.formats import stepped
+from clusters.jobs.logs.reading import Carry, Line, read
 
 AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MEGATRON = (

@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from clusters.job_logs.forecast import Measure, Pace, Target, WhatIf, aim, forecast, pace
-from clusters.job_logs.risk import at_risk
-from clusters.job_logs.suspects import NodeTold, Sign, sign_of, weigh
+from clusters.jobs.logs.forecast import Measure, Pace, Target, WhatIf, aim, forecast, pace
+from clusters.jobs.logs.risk import at_risk
+from clusters.jobs.logs.suspects import NodeTold, Sign, sign_of, weigh
 from tests.clusters.job_logs.test_formats import AT
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

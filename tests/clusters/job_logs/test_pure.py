@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters.job_logs.joining import unseen
-from clusters.job_logs.stalls import silence
-from clusters.job_logs.thinning import thin
-from clusters.job_logs.timeouts import in_use
+from clusters.jobs.logs.joining import unseen
+from clusters.jobs.logs.stalls import silence
+from clusters.jobs.logs.thinning import thin
+from clusters.jobs.logs.timeouts import in_use
 from tests.clusters.job_logs.test_formats import AT
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from clusters.job_logs import trouble
-from clusters.job_logs.reading import Carry, Line, read
+from clusters.jobs.logs import trouble
+from clusters.jobs.logs.reading import Carry, Line, read
 
 AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
 

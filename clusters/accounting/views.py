@@ -13,11 +13,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import accelerator_hours, queries, usage
+from clusters import queries
+from clusters.accounting import accelerator_hours, usage
+from clusters.accounting.forms import DisputeForm, LendForm, SettleForm
 from clusters.actions import usage as acting
 from clusters.engine.usage import zone_of
 from clusters.models import Cluster, Lending, UsageDay, UsageDispute
-from clusters.usage_forms import DisputeForm, LendForm, SettleForm
 from tenants.queries import actor_names, tenants
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -67,7 +68,7 @@ def all_usage(request: HttpRequest) -> HttpResponse:
         "may_dispute": request.role in roles.DISPUTE,
         "means": [(usage.WORDS[name], usage.MEANS[name], name) for name in usage.CLASSES],
     }
-    return render(request, "clusters/usage.html", context)
+    return render(request, "clusters/accounting/usage.html", context)
 
 
 def _hours(seconds: int | None) -> Any:

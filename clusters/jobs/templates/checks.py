@@ -8,7 +8,7 @@ from typing import Any
 
 from clusters import facts
 from clusters.findings import untranslated
-from clusters.job_templates import Parameter, Template
+from clusters.jobs.templates import Parameter, Template
 from clusters.wording import gettext_noop
 
 NAMES: Mapping[str, str] = {"gpu": gettext_noop("GPUs"), "neuron": gettext_noop("Trainium")}

@@ -8,8 +8,10 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from clusters import job_lint, job_showing, queries, watching
+from clusters import queries, watching
 from clusters.configuring import side_by_side
+from clusters.jobs import lint as job_lint
+from clusters.jobs import showing as job_showing
 from clusters.models import Cluster, Job, JobScript, JobScriptVersion
 from tenants.queries import actor_names, tenants
 from tenants.wall import roles
@@ -30,7 +32,7 @@ def index(request: HttpRequest) -> HttpResponse:
     page = pages.by_name(JobScript.objects.select_related("tenant"), request)
     return render(
         request,
-        "clusters/job_scripts.html",
+        "clusters/jobs/scripts.html",
         {"rows": page.rows, "older": page.next, "several": len(everybody) > 1},
     )
 

@@ -12,19 +12,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import (
-    actions,
-    aiming,
-    endings,
-    job_deed_views,
-    job_deeds,
-    job_showing,
-    queries,
-    showing,
-    states,
-    watching,
-)
+from clusters import actions, aiming, endings, queries, showing, states, watching
 from clusters.forms import JobFilters, ReasonForm
+from clusters.jobs import deed_views as job_deed_views
+from clusters.jobs import deeds as job_deeds
+from clusters.jobs import showing as job_showing
 from clusters.models import Attempt, Job, JobOutput
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.wall import roles

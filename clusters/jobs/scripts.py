@@ -9,7 +9,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from clusters import job_lint, states
+from clusters import states
+from clusters.jobs import lint as job_lint
 from clusters.models import JobScript, JobScriptVersion
 from tenants.history import timeline
 from tenants.models import Tenant

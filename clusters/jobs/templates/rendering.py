@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from clusters.job_lint.around import fast_network
-from clusters.job_templates import Template
-from clusters.job_templates.checks import Place, processes
+from clusters.jobs.lint.around import fast_network
+from clusters.jobs.templates import Template
+from clusters.jobs.templates.checks import Place, processes
 from clusters.launchers.manifests import PYTHON_LINE
 
 PORT = 29500

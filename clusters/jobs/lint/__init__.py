@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from clusters.documents.reading import Unreadable
-from clusters.job_lint import manifests, slurm
-from clusters.job_lint.around import NOWHERE, Around
-from clusters.job_lint.words import Found
+from clusters.jobs.lint import manifests, slurm
+from clusters.jobs.lint.around import NOWHERE, Around
+from clusters.jobs.lint.words import Found
 
 __all__ = ["LARGEST", "NOWHERE", "Around", "Found", "Linted", "kind_of", "lint"]
 

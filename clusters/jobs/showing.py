@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from clusters import node_lists
-from clusters.job_logs import forecast, thinning
+from clusters.jobs.logs import forecast, thinning
 from clusters.models import Attempt, Job, JobPoint
 from clusters.showing import tone_of
 from clusters.states import JOB_ENDS

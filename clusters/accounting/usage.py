@@ -10,9 +10,9 @@ from uuid import UUID
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils.translation import gettext_lazy as _
 
-from clusters import accelerator_hours
+from clusters.accounting import accelerator_hours
+from clusters.accounting.time_classes import ORDER, Kind
 from clusters.models import AccountingRead, Cluster, JobRun, UsageDay, UsageDispute
-from clusters.time_classes import ORDER, Kind
 from tenants.models import Programme
 
 # In the order in which pages show them: what it was for, then what stood in the way.

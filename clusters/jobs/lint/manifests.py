@@ -10,8 +10,8 @@ from typing import Any
 from clusters.documents import placeholders, reading, secrets
 from clusters.documents.reading import Path, Read, Unreadable
 from clusters.file_checks import SECRET_NAME
-from clusters.job_lint.around import Around, fast_network
-from clusters.job_lint.words import Found
+from clusters.jobs.lint.around import Around, fast_network
+from clusters.jobs.lint.words import Found
 
 KINDS = ("PyTorchJob", "HyperPodPyTorchJob", "TrainJob")
 RESUMES = "sagemaker.amazonaws.com/enable-job-auto-resume"

@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from clusters import facts
-from clusters.job_templates import Template, rendering
-from clusters.job_templates.checks import Place, processes
+from clusters.jobs.templates import Template, rendering
+from clusters.jobs.templates.checks import Place, processes
 from clusters.launchers import manifests
 
 CLAIM = "fsx-claim"

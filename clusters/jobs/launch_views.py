@@ -11,11 +11,15 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from clusters import actions, job_lint, job_scripts, job_templates, launching, queries
+from clusters import actions, queries
 from clusters.configuring import side_by_side
 from clusters.engine.job_specs import starting_manifest
-from clusters.job_templates import checks
-from clusters.launch_forms import PREFIX, STARTING_SCRIPT, WHEN, LaunchForm, TemplateForm
+from clusters.jobs import launching
+from clusters.jobs import lint as job_lint
+from clusters.jobs import scripts as job_scripts
+from clusters.jobs import templates as job_templates
+from clusters.jobs.launch_forms import PREFIX, STARTING_SCRIPT, WHEN, LaunchForm, TemplateForm
+from clusters.jobs.templates import checks
 from clusters.models import Cluster, Job, JobScriptVersion
 from tenants.wall import roles
 from tenants.wall.access import allow

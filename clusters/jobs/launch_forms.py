@@ -9,10 +9,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from clusters import job_lint
 from clusters.actions import job_options
-from clusters.job_templates import Parameter, Template
-from clusters.job_templates.checks import Place
+from clusters.jobs import lint as job_lint
+from clusters.jobs.templates import Parameter, Template
+from clusters.jobs.templates.checks import Place
 from clusters.models import Job
 
 STARTING_SCRIPT = """#!/bin/bash

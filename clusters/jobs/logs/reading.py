@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from clusters.job_logs import cleaning, formats, trouble
+from clusters.jobs.logs import cleaning, formats, trouble
 
 MOST_STEPS = 5_000  # of one stretch; a program that prints more is thinned later anyway
 MOST_FAULTS = 50

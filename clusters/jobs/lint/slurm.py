@@ -6,9 +6,9 @@ from typing import Any
 
 from clusters.documents import placeholders, secrets
 from clusters.file_checks import SECRET_NAME
-from clusters.job_lint import sbatch, shell
-from clusters.job_lint.around import Around, fast_network
-from clusters.job_lint.words import Found
+from clusters.jobs.lint import sbatch, shell
+from clusters.jobs.lint.around import Around, fast_network
+from clusters.jobs.lint.words import Found
 
 GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket")
 CHECKPOINT = re.compile(

@@ -7,10 +7,12 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import endings, job_lint, job_templates
+from clusters import endings
 from clusters.engine import reaching
-from clusters.job_templates import Template, checks, manifest, rendering
-from clusters.job_templates.checks import Place, Wrong
+from clusters.jobs import lint as job_lint
+from clusters.jobs import templates as job_templates
+from clusters.jobs.templates import Template, checks, manifest, rendering
+from clusters.jobs.templates.checks import Place, Wrong
 from clusters.launchers import slurm_options
 from clusters.models import Cluster, ContainerImage, Node, Quarantine
 from clusters.wording import gettext_noop

@@ -1,0 +1,1 @@
+"""What reserved and used accelerator-hours were: counted, classed and shown."""

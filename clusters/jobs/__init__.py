@@ -1,0 +1,1 @@
+"""Jobs: what is launched, how it is watched and read, and what people may ask of it."""
