@@ -68,7 +68,7 @@ def all_usage(request: HttpRequest) -> HttpResponse:
         "may_dispute": request.role in roles.DISPUTE,
         "means": [(usage.WORDS[name], usage.MEANS[name], name) for name in usage.CLASSES],
     }
-    return render(request, "clusters/accounting/usage.html", context)
+    return render(request, "clusters/usage.html", context)
 
 
 def _hours(seconds: int | None) -> Any:

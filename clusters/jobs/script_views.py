@@ -32,7 +32,7 @@ def index(request: HttpRequest) -> HttpResponse:
     page = pages.by_name(JobScript.objects.select_related("tenant"), request)
     return render(
         request,
-        "clusters/jobs/scripts.html",
+        "clusters/job_scripts.html",
         {"rows": page.rows, "older": page.next, "several": len(everybody) > 1},
     )
 
