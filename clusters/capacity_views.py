@@ -1,5 +1,7 @@
 """Pages about capacity: what one has in every unit, what is asked of the programme, and the decision."""
 
+import re
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -7,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -25,6 +28,7 @@ from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.tables import as_csv
 
 NEWEST_ROWS = 50
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 RULES = {
     "small": gettext_noop("small: up to the programme's limit within 30 days"),
     "gives_back": gettext_noop("given back: needs nobody's agreement"),
@@ -161,13 +165,20 @@ def capacity_request(request: HttpRequest, pk: UUID) -> HttpResponse:
     return _page(request, _one(pk), None, None, 200)
 
 
+def _in_figures(effect: dict[str, Any]) -> dict[str, Any]:
+    """An effect as it is kept, its amount and its days as people read them."""
+    days = {name: effect.get(name) and parse_date(effect[name]) for name in ("gate", "prices_dated")}
+    cost = effect.get("cost")
+    return effect | days | {"cost": f"{Decimal(cost):,.2f}" if cost and NUMBER.fullmatch(cost) else cost}
+
+
 def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, status: int) -> HttpResponse:
     waits = row.state == "waiting"
     decides = waits and request.role in roles.APPROVE and not acting.own(row, request.person)
     names = actor_names({row.asked_by, row.decided_by} - {""})
     context = {
         "row": row,
-        "effect": acting.effect_of(row).kept() if waits else row.effect,
+        "effect": _in_figures(acting.effect_of(row).kept() if waits else row.effect),
         "rule": RULES.get(row.rule, ""),
         "form": (form or DecisionForm(initial={"version": row.version})) if decides else None,
         "own": waits and request.role in roles.APPROVE and not decides,

@@ -107,8 +107,9 @@ class Launching(forms.Form):
         self.fields["time_limit_minutes"].unit = _("minutes")
         left = min((place.minutes_left for place in places.values() if place.minutes_left is not None), default=None)
         if left is not None:
-            sentence = _("The reservation of its nodes ends in %(left)s minutes.")
-            self.fields["time_limit_minutes"].help_text = sentence % {"left": max(left, 0)}
+            sentence = _("The reservation of its nodes ends in %(left)s minutes, %(days)s days.")
+            told = {"left": f"{max(left, 0):,}", "days": f"{max(left, 0) / 1440:.1f}"}
+            self.fields["time_limit_minutes"].help_text = sentence % told
 
     def clean_after_how(self) -> str:
         return self.cleaned_data["after_how"] if self.cleaned_data.get("after") else ""
