@@ -52,6 +52,7 @@ KEPT_ORDERS = 5_000
 TOKEN_TRIES = 3
 LARGEST_ANSWER = 8_000_000
 WHOLE_REPORT_SECONDS, ACCOUNTS_SECONDS = 60, 60
+LATE_SECONDS = 3_600  # so long after its end a run may still be written into the accounts
 ENDS = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED", "REVOKED"}  # fmt: skip
 RUN_ENDS = ENDS | {"REQUEUED"}  # a run that was ended so that its job begins again held its nodes all the same
 
@@ -518,8 +519,10 @@ class Eyes:
             )
         return rows
 
-    def runs(self, since):
-        """Runs of jobs that ended since, oldest first, each with its number; None where nobody keeps accounts."""
+    def runs(self, since, told=()):
+        """Runs of jobs that ended since and are not told yet, oldest first, each with its number; None where nobody keeps
+        accounts. What writes accounts down is not in order: a run may be there later than one that ended after it."""
+        since = max(since - LATE_SECONDS, 0)
         begin = datetime.fromtimestamp(max(since - 3_600, 0), timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
         columns = "JobID,State,ExitCode,Start,End,NodeList,AllocTRES,Partition,User,JobName"
         words = ["sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2", f"--delimiter={SEPARATOR}",
@@ -530,8 +533,9 @@ class Eyes:
             if NO_ACCOUNTS.search(str(error)):
                 return None
             raise
-        jobs = list(dict.fromkeys(line.split(SEPARATOR, 1)[0].split("_")[0] for line in lines if SEPARATOR in line))
-        jobs = [job for job in jobs if job.isdigit()][:MOST_RUNS]
+        cells = [line.split(SEPARATOR, 9) for line in lines]
+        new = [one[0].split("_")[0] for one in cells if len(one) > 9 and run_of(one[0], seconds(one[3])) not in told]
+        jobs = [job for job in dict.fromkeys(new) if job.isdigit()][:MOST_RUNS]
         if not jobs:
             return []
         # All runs of these jobs, also the earlier ones: a run's number is its place among them.
@@ -544,7 +548,7 @@ class Eyes:
             identity, state, code, start, end, nodes, tres, partition, user, name = cells
             counts[identity] = counts.get(identity, 0) + 1
             word = state.split(" ")[0]
-            if word in RUN_ENDS and seconds(end) >= since:
+            if word in RUN_ENDS and seconds(end) >= since and run_of(identity, seconds(start)) not in told:
                 rows.append(
                     {
                         "job": identity[:60], "attempt": counts[identity], "name": name[:200], "state": word[:40],
@@ -555,6 +559,11 @@ class Eyes:
                 )  # fmt: skip
         rows.sort(key=lambda row: row["ended"])
         return rows[:MOST_RUNS]
+
+
+def run_of(job, started):
+    """How a run is remembered that was told."""
+    return f"{job[:60]} {started}"
 
 
 def seconds(text):
@@ -688,7 +697,7 @@ class Agent:
             body[what] = {"digest": mark, "rows": found if whole or self.sent.get(what) != mark else None}
         ours = [str(row["job_id"]) for row in rows.get("jobs", []) if row["user_name"] == self.programs.user]
         body["logs"] = self.logs.news(ours)
-        since = self._accounts(body)
+        accounts = self._accounts(body)
         if len(json.dumps(body)) > LARGEST_REPORT:
             body["logs"] = []
         told = self.portal.ask("report", body)
@@ -700,7 +709,7 @@ class Agent:
             say(f"the portal does not take {str(refused)[:300]}")
         self.logs.taken(told.get("logs", {}))
         if body["ended"]:
-            write_whole(self.accounts_path, {"since": since})
+            write_whole(self.accounts_path, accounts)
 
     def _slurm(self):
         if not self.slurm:
@@ -709,21 +718,23 @@ class Agent:
         return self.slurm
 
     def _accounts(self, body):
-        """Adds the runs that ended; how far they go once the portal has them."""
-        known = read_whole(self.accounts_path, None) or {"since": int(time.time()) - 30 * 86_400}
+        """Adds the runs that ended; how far they go, and which were told, once the portal has them."""
+        known = {"since": int(time.time()) - 30 * 86_400, "told": {}, **(read_whole(self.accounts_path, None) or {})}
         body["accounts"] = None  # not looked at
         if time.time() - self.accounts_at < ACCOUNTS_SECONDS:
-            return known["since"]
+            return known
         try:
-            rows = self.eyes.runs(known["since"])
+            rows = self.eyes.runs(known["since"], known["told"])
         except (Refused, Unknown) as error:
             say(f"sacct: {error}")
-            return known["since"]
+            return known
         body["accounts"] = rows is not None
         body["ended"] = rows or []
         if not rows or len(rows) < MOST_RUNS:
             self.accounts_at = time.time()
-        return rows[-1]["ended"] if rows else known["since"]
+        since = max([known["since"], *(row["ended"] for row in rows or [])])
+        told = {**known["told"], **{run_of(row["job"], row["started"]): row["ended"] for row in rows or []}}
+        return {"since": since, "told": {run: ended for run, ended in told.items() if ended >= since - LATE_SECONDS}}
 
     def run(self):
         say(f"version {VERSION}, boot {self.boot}")
