@@ -2,7 +2,7 @@
 helps them. The number of queries is the same for one participation and for many."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -17,7 +17,7 @@ from clusters import states as cluster_states
 from clusters.models import Job
 from program import reports
 from program.models import ActionItem, OnboardingStep, Report
-from program.session_views import ahead
+from program.queries import sessions_ahead
 from support import queries as cases
 from tenants.models import Assignment, DataIngest, Milestone, Participation, Person, holding
 
@@ -60,12 +60,13 @@ class Day:
 
 def shown(*, person: Person, role: str, now: datetime) -> dict[str, Any]:
     """All of it, for the tenants of the scope."""
-    today = now.astimezone(ZoneInfo(person.timezone)).date()
+    zone = ZoneInfo(person.timezone)
+    today = now.astimezone(zone).date()
     waits = sorted(waiting(person=person, role=role), key=lambda one: (one.due or date.max, one.title))
     return {
         "waits": [(one, one.is_late(today)) for one in waits[:MOST]],
         "waits_in_all": len(waits),
-        "days": days(today)[:MOST],
+        "days": days(today, zone)[:MOST],
         "helpers": helpers(today),
         "live_jobs": list(
             Job.objects.filter(state__in=cluster_states.JOB_LIVE, purpose=Job.Purpose.TRAINING)
@@ -119,9 +120,10 @@ def waiting(*, person: Person, role: str) -> list[Waiting]:
     return found
 
 
-def days(today: date) -> list[Day]:
-    """What happens within two months, the next first."""
+def days(today: date, zone: ZoneInfo) -> list[Day]:
+    """What happens within two months, the next first; a moment falls on its day in this zone."""
     until = today + FAR
+    begins, ends = (datetime.combine(day, time.min, zone) for day in (today, until + timedelta(days=1)))
     found = [
         Day(one.due_on, one.tenant.slug, one.title, one.get_kind_display(), f"{_of(one.tenant.slug)}#milestones")
         for one in Milestone.objects.filter(done_on=None, due_on__range=(today, until))
@@ -129,13 +131,14 @@ def days(today: date) -> list[Day]:
     ]  # fmt: skip
     gates = {(one.on, one.tenant) for one in found}  # a milestone of that day says it already
     found += [
-        Day(row.starts_at.date(), "", row.title, row.get_kind_display(), reverse("session", args=[row.pk]))
-        for row in ahead()[:MOST]
+        Day(on, "", row.title, row.get_kind_display(), reverse("session", args=[row.pk]))
+        for row in sessions_ahead()[:MOST]
+        if today <= (on := row.starts_at.astimezone(zone).date()) <= until
     ]
     found += [
-        Day(one.ends_at.date(), one.tenant.slug, f"{one.count} × {one.instance_type}", _("the reservation ends"),
+        Day(one.ends_at.astimezone(zone).date(), one.tenant.slug, f"{one.count} × {one.instance_type}", _("the reservation ends"),
             f"{_of(one.tenant.slug)}#reservations")
-        for one in cluster_queries.reservations().filter(ends_at__date__range=(today, until)).select_related("tenant")[:MOST]
+        for one in cluster_queries.reservations().filter(ends_at__gte=begins, ends_at__lt=ends).select_related("tenant")[:MOST]
     ]  # fmt: skip
     for row in Participation.objects.select_related("cycle", "tenant").exclude(state__in=("closed", "withdrawn")):
         dates = {

@@ -8,12 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import states as cluster_states
 from clusters.models import Cluster
-from program.models import Minutes, Review, ReviewItem
+from program.models import Minutes, Review, ReviewItem, Session
 from support import clocks
 from support import queries as cases
 from support import states as case_states
@@ -24,10 +25,19 @@ from tenants.history.seals import settled_until
 from tenants.models import Assignment, Cycle, Participation, holding
 from tenants.wall.acting import reading_everyone
 
+LONGEST_SESSION = timedelta(hours=24)  # what began before this is over
+
 
 def reviews() -> QuerySet[Review]:
     """All reviews, newest first; they exist only for staff."""
     return Review.objects.select_related("cycle").order_by("-cutoff_at", "-number")
+
+
+def sessions_ahead() -> QuerySet[Session]:
+    """Sessions of the scope that are not over, the next first; customers' scopes hold the announced ones."""
+    return Session.objects.filter(starts_at__gt=timezone.now() - LONGEST_SESSION, attended=None).order_by(
+        "starts_at", "id"
+    )
 
 
 def review_items(review: Review) -> list[ReviewItem]:

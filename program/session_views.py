@@ -8,7 +8,6 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from program import session_forms, sessions
+from program import queries, session_forms, sessions
 from program.invitations import calendar
 from program.models import Attendance, Registration, Session
 from tenants.models import Cycle, Membership, Person, holding
@@ -30,19 +29,13 @@ from tenants.web.attempt import attempt, see_other
 from tenants.web.problems import Refused, Stale
 
 MOST_AHEAD = 100
-LASTS = timedelta(hours=24)  # no session is longer, so what began before this is over
-
-
-def ahead() -> QuerySet[Session]:
-    """Sessions of the scope that are not over, the next first; customers' scopes hold the announced ones."""
-    return Session.objects.filter(starts_at__gt=timezone.now() - LASTS, attended=None).order_by("starts_at", "id")
 
 
 @allow(roles.EVERYONE)
 @require_safe
 def all_sessions(request: HttpRequest) -> HttpResponse:
     """Sessions that are coming, and those that were."""
-    coming = list(ahead()[:MOST_AHEAD])
+    coming = list(queries.sessions_ahead()[:MOST_AHEAD])
     page = pages.newest_first(Session.objects.exclude(pk__in=[one.pk for one in coming]), request, at="starts_at")
     mine = set(
         Registration.objects.filter(
@@ -62,7 +55,7 @@ def all_sessions(request: HttpRequest) -> HttpResponse:
 @require_safe
 def calendar_file(request: HttpRequest) -> HttpResponse:
     """Everything that is coming, for a person's own calendar."""
-    return _file(list(ahead()[:MOST_AHEAD]), "sessions.ics")
+    return _file(list(queries.sessions_ahead()[:MOST_AHEAD]), "sessions.ics")
 
 
 @allow(roles.EVERYONE)

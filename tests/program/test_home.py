@@ -1,10 +1,12 @@
 """A customer's overview: what waits, the days ahead, jobs, limits and helpers; and nothing of anybody else."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from django.test import Client
 from django.utils import timezone
 
+from clusters.models import Reservation
 from program import home
 from program.models import Report
 from support.actions import ask_customer
@@ -59,8 +61,18 @@ def test_days_further_than_two_months_ahead_or_past_are_not_shown(world: World, 
                 due_on=today + timedelta(days=days),
             )  # fmt: skip
     with acting_for(world.hoshi):
-        assert [one.title for one in home.days(today) if one.title.startswith("in ")] == ["in 60"]
+        assert [one.title for one in home.days(today, ZoneInfo("UTC")) if one.title.startswith("in ")] == ["in 60"]
 
 
 def test_nobody_signed_in_sees_no_overview(world: World) -> None:
     assert Client().get("/").status_code == 302
+
+
+def test_a_moment_falls_on_its_day_in_the_readers_zone(world: World, hoshi: Examples) -> None:
+    tomorrow = timezone.now().date() + timedelta(days=1)
+    late = datetime.combine(tomorrow, time(23, 30), UTC)
+    with acting_for(world.hoshi, staff=True):
+        Reservation.objects.update(ends_at=late)
+        for zone, on in (("UTC", tomorrow), ("Asia/Tokyo", tomorrow + timedelta(days=1))):
+            found = home.days(timezone.now().date(), ZoneInfo(zone))
+            assert [one.on for one in found if one.what == "the reservation ends"] == [on]
