@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from program.demo import programme_file
-from program.demo.past import checks
+from program.transfer import programme_file
+from program.transfer.past import checks
 
 PAST = (*checks.SECTIONS, "launch_day", "onboarding", "usage")
 COUNTED = ("cases", "open_cases", "open_case_ids", "reviews", "jobs")

@@ -1,1 +1,1 @@
-"""The demo programme: one file of made-up organisations, and what plays their people so that the portal has work."""
+"""The demo programme: made-up organisations in `programme.yaml`, and what plays their people so that the portal has work."""

@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from clusters.accounts import add_account, permissions, trust_policy
 from clusters.models import CloudAccount
-from program.demo.dates import Row
-from program.demo.directory import Directory
+from program.transfer.dates import Row
+from program.transfer.directory import Directory
 from tenants.wall.acting import acting_for
 
 POLICY = "what-cohort-may-do"

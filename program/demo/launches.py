@@ -9,9 +9,9 @@ from typing import Any
 from clusters import actions
 from clusters.models import Bucket, CloudAccount, Cluster, FileSystem, ServiceQuota
 from clusters.states import SETTLED
-from program.demo.dates import Row
-from program.demo.directory import Directory
-from program.demo.words import ARCHITECTURES, FILE_SYSTEMS
+from program.transfer.dates import Row
+from program.transfer.directory import Directory
+from program.transfer.words import ARCHITECTURES, FILE_SYSTEMS
 from tenants.actions import add_record
 from tenants.models import Participation
 from tenants.wall.acting import acting_for, reading_everyone

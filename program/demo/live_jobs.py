@@ -12,10 +12,10 @@ from clusters.engine import reaching
 from clusters.launchers import manifests
 from clusters.models import Cluster, Job
 from clusters.states import TAKES_JOBS
-from program.demo import programme_file
-from program.demo.dates import Row
-from program.demo.directory import Directory
-from program.demo.past.checks import JOB_LIVES
+from program.transfer import programme_file
+from program.transfer.dates import Row
+from program.transfer.directory import Directory
+from program.transfer.past.checks import JOB_LIVES
 from tenants.models import Person, Tenant
 from tenants.wall.acting import acting_for
 from tenants.work import due

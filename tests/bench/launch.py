@@ -89,7 +89,8 @@ def main() -> int:
 
 
 def measure(folder: Path, wish: Any) -> int:
-    from program.demo import launches, programme_file
+    from program.demo import launches
+    from program.transfer import programme_file
     from tests import programmes
     from tests.asking import Cloud
     from tests.bench import bare

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from program.demo import launches, programme_file
+from program.demo import launches
 from program.devstack import environment
+from program.transfer import programme_file
 from tests import programmes
 from tests.asking import Cloud
 from tests.tree import RunningTree

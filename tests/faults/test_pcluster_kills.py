@@ -34,7 +34,8 @@ BEGAN = time.monotonic()
 
 ASK = """
 from django.utils import timezone
-from program.demo import accounts, directory, launches, programme_file, record
+from program.demo import accounts, launches
+from program.transfer import directory, programme_file, record
 told = programme_file.read()
 told = {**told, "participants": [row for row in told["participants"] if row["slug"] == "emberquill"]}
 told["participants"][0]["clusters"][0]["instance_groups"][1]["count"] = 6  # two fewer than it may have, to grow by them

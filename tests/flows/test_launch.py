@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from program.demo import launches, programme_file
+from program.demo import launches
+from program.transfer import programme_file
 from tests import programmes
 from tests.asking import Cloud, Portal, wait_for
 from tests.tree import RunningTree

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from program.demo import launches, programme_file
+from program.demo import launches
+from program.transfer import programme_file
 from tests.asking import Cloud, Portal, wait_for
 from tests.tree import RunningTree
 
@@ -17,7 +18,8 @@ CLUSTERS = {cluster["name"]: row for row, cluster in launches.launchable(program
 # The demo's clusters, asked for and approved by its people, but nobody plays the owner of an account.
 ASKS = """
 from django.utils import timezone
-from program.demo import accounts, directory, launches, programme_file, record
+from program.demo import accounts, launches
+from program.transfer import directory, programme_file, record
 accounts._let_in = lambda *account: None
 launches._wait_for_quotas = lambda *accounts: None
 told = programme_file.read()

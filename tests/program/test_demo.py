@@ -12,8 +12,9 @@ from django.db import connection
 
 from clusters.architectures.configuration import read_configuration
 from clusters.models import QuotaGrant, Reservation
-from program.demo import directory, launches, programme_file, record
-from program.demo.programme_file import Unfit
+from program.demo import launches
+from program.transfer import directory, programme_file, record
+from program.transfer.programme_file import Unfit
 from tenants.history.models import Entry
 from tenants.models import (
     Assignment,

@@ -12,9 +12,7 @@ from django.test.utils import setup_databases
 
 from clusters.models import CloudAccount, Cluster, Job, Node, Revision
 from program.board import board
-from program.demo import directory, live_jobs, programme_file, record
-from program.demo.past import loading, reviews
-from program.demo.past.rows import Past, known
+from program.demo import live_jobs
 from program.models import (
     ActionItem,
     Attendance,
@@ -29,6 +27,9 @@ from program.models import (
 )
 from program.reviews import freeze
 from program.snapshots import digest
+from program.transfer import directory, programme_file, record
+from program.transfer.past import loading, reviews
+from program.transfer.past.rows import Past, known
 from support.actions import note_case, open_case, plan_case
 from support.models import Article, Case, CaseNote
 from support.states import CASE_OPENED

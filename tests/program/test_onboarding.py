@@ -39,7 +39,7 @@ def step(made: Onboarding, measure: str = "") -> OnboardingStep:
 
 
 def test_the_list_is_the_checklist_of_the_demo_file(made: Onboarding) -> None:
-    from program.demo import programme_file
+    from program.transfer import programme_file
 
     assert [text for text, _measure in onboarding.CHECKLIST] == programme_file.read()["onboarding"]["checklist"]
     assert OnboardingStep.objects.filter(onboarding=made).count() == 12

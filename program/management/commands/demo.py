@@ -12,9 +12,10 @@ from django.db import connection
 from django.utils import timezone
 
 from program.apps import is_loopback
-from program.demo import accounts, directory, launches, live_jobs, programme_file, record
-from program.demo.past import loading
-from program.demo.past.rows import Past
+from program.demo import accounts, launches, live_jobs
+from program.transfer import directory, programme_file, record
+from program.transfer.past import loading
+from program.transfer.past.rows import Past
 
 ONE_AT_A_TIME = 7_002  # advisory lock
 

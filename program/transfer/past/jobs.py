@@ -9,11 +9,11 @@ from django.conf import settings
 from clusters import states
 from clusters.engine import names
 from clusters.models import Cluster, Job, Revision
-from program.demo.dates import Row
-from program.demo.one_action import one_action
-from program.demo.past.rows import Past, imported, known
-from program.demo.programme_file import clusters
-from program.demo.words import JOB_ENDS
+from program.transfer.dates import Row
+from program.transfer.one_action import one_action
+from program.transfer.past.rows import Past, imported, known
+from program.transfer.programme_file import clusters
+from program.transfer.words import JOB_ENDS
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for

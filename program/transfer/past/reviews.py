@@ -7,12 +7,12 @@ from datetime import datetime
 from django.utils.translation import override
 
 from program import decisions, reviews, states
-from program.demo.dates import Row
-from program.demo.one_action import one_action
-from program.demo.past.rows import Past, imported, known
 from program.models import ActionItem, Attendance, Review, ReviewItem
 from program.publishing import give_out
 from program.settling import hold_open
+from program.transfer.dates import Row
+from program.transfer.one_action import one_action
+from program.transfer.past.rows import Past, imported, known
 from support.models import Case
 from support.states import CASE_OPENED
 from support.writing import moment

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from datetime import date, datetime
 
 from clusters.states import QUOTA_REQUEST
-from program.demo.dates import Row, moment
-from program.demo.words import AUDIENCES, CAUSES, JOB_ENDS, REPORT_WAYS
+from program.transfer.dates import Row, moment
+from program.transfer.words import AUDIENCES, CAUSES, JOB_ENDS, REPORT_WAYS
 from support.states import CASE, ENDED, SEVERITIES
 
 TURN = re.compile(r"(?P<was>\w+) to (?P<to>\w+)(: (?P<why>.+))?")

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from program.demo.dates import Row, Shift
-from program.demo.directory import OFFICE, Directory
+from program.transfer.dates import Row, Shift
+from program.transfer.directory import OFFICE, Directory
 from tenants.history.models import Entry
 from tenants.history.timeline import IMPORT
 from tenants.models import Cycle, Tenant

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from clusters.models import Cluster, Job
 from clusters.states import JOB_WISHED
-from program.demo.dates import Row
-from program.demo.one_action import one_action
-from program.demo.past.checks import TURN
-from program.demo.past.rows import Past, imported, known
-from program.demo.words import CAUSES
+from program.transfer.dates import Row
+from program.transfer.one_action import one_action
+from program.transfer.past.checks import TURN
+from program.transfer.past.rows import Past, imported, known
+from program.transfer.words import CAUSES
 from support import actions, states
 from support.escalation import components
 from support.models import Case

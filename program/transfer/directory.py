@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
-from program.demo.dates import Row, Shift
-from program.demo.one_action import one_action
-from program.demo.words import DUTIES, ROLES
+from program.transfer.dates import Row, Shift
+from program.transfer.one_action import one_action
+from program.transfer.words import DUTIES, ROLES
 from tenants import actions, entries
 from tenants.history import timeline
 from tenants.history.moves import move

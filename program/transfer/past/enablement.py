@@ -6,11 +6,11 @@ from decimal import Decimal
 
 from program import onboarding as lists
 from program import states
-from program.demo.dates import Row
-from program.demo.one_action import one_action
-from program.demo.past.rows import Past, imported, known
-from program.demo.words import AUDIENCES, REPORT_WAYS
 from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
+from program.transfer.dates import Row
+from program.transfer.one_action import one_action
+from program.transfer.past.rows import Past, imported, known
+from program.transfer.words import AUDIENCES, REPORT_WAYS
 from support.article_text import SKELETON, stripped
 from support.articles import known_of, link_case
 from support.models import Article, ArticleUse, ArticleVersion, Case

@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from clusters.models import QuotaGrant, Reservation
-from program.demo.dates import Row, Shift
-from program.demo.directory import Directory
-from program.demo.one_action import one_action
-from program.demo.words import DEGREES, FAMILIES
+from program.transfer.dates import Row, Shift
+from program.transfer.directory import Directory
+from program.transfer.one_action import one_action
+from program.transfer.words import DEGREES, FAMILIES
 from tenants import actions
 from tenants.models import FrameworkUse, Milestone, Participation, SoftwareVersion, TrainingModel
 from tenants.wall.acting import acting_for

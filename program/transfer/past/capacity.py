@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 from clusters.models import QuotaRequest, Reservation
 from clusters.states import QUOTA_ASKED
 from program import states
-from program.demo.dates import Row
-from program.demo.one_action import one_action
-from program.demo.past.rows import Past, imported, known
 from program.launching import record_in_service
+from program.transfer.dates import Row
+from program.transfer.one_action import one_action
+from program.transfer.past.rows import Past, imported, known
 from tenants import entries
 from tenants.history import timeline
 from tenants.history.models import Entry

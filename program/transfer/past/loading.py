@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from program.demo.past import capacity, cases, enablement, health, jobs, reviews
-from program.demo.past.rows import Past
+from program.transfer.past import capacity, cases, enablement, health, jobs, reviews
+from program.transfer.past.rows import Past
 
 Say = Callable[[str], None]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from clusters.models import Cluster
 from clusters.states import HEALTH_REPORTED, HEALTH_SCHEDULED
-from program.demo.dates import Row
-from program.demo.one_action import one_action
-from program.demo.past.rows import Past, imported, known
+from program.transfer.dates import Row
+from program.transfer.one_action import one_action
+from program.transfer.past.rows import Past, imported, known
 from tenants.history import timeline
 from tenants.wall.acting import acting_for
 

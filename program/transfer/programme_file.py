@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
-from program.demo.dates import Row, Shift, field, moment
-from program.demo.past import checks
-from program.demo.words import DEGREES, FAMILIES, ROLES
+from program.transfer.dates import Row, Shift, field, moment
+from program.transfer.past import checks
+from program.transfer.words import DEGREES, FAMILIES, ROLES
 
-FILE = Path(__file__).parent / "programme.yaml"
+FILE = Path(__file__).parent.parent / "demo" / "programme.yaml"  # the demo, unless another is named
 
 # What has to be there for loading, per list of the file. A dot leads into a part of the row.
 NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
