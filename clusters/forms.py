@@ -105,7 +105,6 @@ class QuotaForm(BlockForm):
         max_value=QuotaGrant.MOST,
         help_text=gettext_lazy("From today on, however they are bought. 0 allows none."),
     )
-    why = forms.CharField(label=gettext_lazy("Why"), max_length=300, required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -116,7 +115,6 @@ class QuotaForm(BlockForm):
         fields = [
             "approved_instances",
             "unlimited",
-            "why",
             "provider_service",
             "provider_limit",
             "provider_unit",

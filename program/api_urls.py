@@ -32,7 +32,7 @@ from support import api as support
 from support import articles_api
 from support import files_api as support_files
 from tenants import api as tenants
-from tenants import files_api, people_api
+from tenants import erasing_api, files_api, people_api
 
 # Asked with and without a tenant: the door decides what exists.
 READ = [
@@ -145,6 +145,9 @@ WRITE = [
     ("contacts/<uuid:pk>/confirm/", people_api.confirm_contact, "contact-confirm"),
     ("contacts/<uuid:pk>/remove/", people_api.remove_contact, "contact-remove"),
     ("members/confirm/", people_api.confirm_members, "members-confirm"),
+    ("erasures/", erasing_api.erasures, "erasures"),
+    ("erasures/<uuid:pk>/erase/", erasing_api.erase, "erasure-erase"),
+    ("erasures/<uuid:pk>/decline/", erasing_api.decline, "erasure-decline"),
     ("join-requests/<uuid:pk>/accept/", people_api.accept_request, "join-request-accept"),
     ("join-requests/<uuid:pk>/decline/", people_api.decline_request, "join-request-decline"),
     ("members/<int:pk>/change/", people_api.change_member, "member-change"),

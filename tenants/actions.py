@@ -50,9 +50,16 @@ def refuse_what_breaks_a_rule(row: models.Model) -> None:
 
 
 def edit_record(
-    *, block: Any, changes: dict[str, Any], version: int, by: str, on_behalf_of: str = "", merge: bool = False
+    *,
+    block: Any,
+    changes: dict[str, Any],
+    version: int,
+    by: str,
+    on_behalf_of: str = "",
+    merge: bool = False,
+    why: str = "",
 ) -> Any:
-    """Change fields of one line of the record; the history keeps old and new of each changed field.
+    """Change fields of one line of the record; the history keeps old and new of each changed field, and `why` if told.
 
     Raises Stale when `version` is not the newest, with both texts, so that nothing typed is lost. With `merge`, for a
     form that sends every field, only fields that both changed are in the way; `kept` are those that only they changed.
@@ -83,7 +90,7 @@ def edit_record(
     for field, new in changed.items():
         setattr(current, field, new)
     refuse_what_breaks_a_rule(current)
-    current.version = version + 1
+    current.version, current.why = version + 1, why  # what a line writes beside itself says why as well
     current.save()
     current.kept(by=by)
     timeline.record(
@@ -94,6 +101,7 @@ def edit_record(
         what=str(current),
         fields=sorted(changed),
         changes={field: [plain(before[field]), plain(new)] for field, new in changed.items()},
+        **({"why": why} if why else {}),
     )
     return current
 

@@ -38,6 +38,9 @@ ASKED_TO_JOIN = kind("join_request.made", _("Somebody asked to join"), icon="use
 kind("join_request.accepted", _("{actor} invited somebody who asked to join, as {role}"), icon="user-check")
 kind("join_request.declined", _("{actor} declined a request to join"), icon="user-minus")
 kind("join_request.expired", _("Nobody answered a request to join"), icon="user-minus")
+ERASURE_ASKED = kind("erasure.asked", _("{actor} asked to erase {person}"), audience="internal", icon="user-minus")
+kind("erasure.done", _("{actor} erased {person}"), audience="internal", icon="user-minus")
+kind("erasure.declined", _("{actor} declined to erase {person}: {why}"), audience="internal", icon="user-minus")
 RESTORED = kind(
     "installation.restored",
     _("Restored from a backup; {held} clusters wait for a person"),

@@ -148,12 +148,19 @@ class BlockForm(forms.ModelForm):
     version = forms.IntegerField(
         label=gettext_lazy("Version"), widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647
     )
+    why = forms.CharField(
+        label=gettext_lazy("Why"), max_length=300, required=False, help_text=gettext_lazy("It stands in the history.")
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, value in self.initial.items():
             if isinstance(value, Decimal):
                 self.initial[name] = f"{value.normalize():f}"
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of the line, as typed."""
+        return {name: self.cleaned_data[name] for name in self._meta.fields if name != "why"}
 
     def validate_constraints(self) -> None:
         """The database's own rules, without their names."""

@@ -56,6 +56,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "former": reads.former(request.tenant, today),
         "invitations": reads.open_invitations(),
         "may_manage": bool(gives(request)),
+        "may_erase": request.tenant.is_office and request.role in roles.ASK_ERASURE,
         "may_decide": request.role in roles.LEADS,
         "requests": reads.join_requests() if request.role in roles.MANAGE_PEOPLE else None,
         "today": today,

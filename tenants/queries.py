@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
-from tenants.entries import RECORD_CONFIRMED
+from tenants.entries import RECORD_CHANGED, RECORD_CONFIRMED
 from tenants.field_labels import field_label
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
@@ -135,7 +135,7 @@ def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
         subject=entry.subject,
         subject_id=entry.subject_id,
         cluster=entry.cluster,
-        text=text,
+        text=text or (str(facts.get("why", "")) if entry.kind == RECORD_CHANGED else ""),
         late=(entry.recorded_at - entry.occurred_at).total_seconds() > 3600,
         imported=entry.source == timeline.IMPORT,
         action=entry.action_id,
@@ -198,7 +198,7 @@ def actor_names(actors: Iterable[str]) -> dict[str, str]:
     people = _ids(wanted, "person")
     tokens = _ids(wanted, "token")
     names = (
-        {f"person:{p.pk}": p.name or p.email or _("a former member") for p in Person.objects.filter(pk__in=people)}
+        {f"person:{p.pk}": str(p) or _("a former member") for p in Person.objects.filter(pk__in=people)}
         if people
         else {}
     )

@@ -33,6 +33,8 @@ JOIN_REQUEST: Moves = {
     "expired": set(),
 }
 
+ERASURE: Moves = {"open": {"done", "declined"}, "done": set(), "declined": set()}
+
 
 def checked(noun: str, moves: Moves, column: str = "state") -> models.CheckConstraint:
     """A constraint that refuses a word which is no state of `noun`."""

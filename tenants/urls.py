@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, path
 
-from tenants import file_views, joining_views, mail_views, people_views, views
+from tenants import erasing_views, file_views, joining_views, mail_views, people_views, views
 from tenants.record_blocks import BLOCKS
 
 
@@ -20,10 +20,17 @@ urlpatterns = [
     path("deliveries/", mail_views.deliveries, name="deliveries"),
     path("t/<slug:tenant>/deliveries/<uuid:pk>/again/", mail_views.send_again, name="send_again"),
     path("t/<slug:tenant>/history/", views.history_page, name="history"),
+    path("t/<slug:tenant>/history/file/", views.history_file, name="history_file"),
     path("t/<slug:tenant>/history/note/", views.note, name="note_interaction"),
     path("t/<slug:tenant>/history/<int:pk>/correct/", views.correct, name="correct_entry"),
     path("t/<slug:tenant>/files/<uuid:pk>/", file_views.download, name="file"),
     path("t/<slug:tenant>/people/", people_views.people, name="people"),
+    path("t/<slug:tenant>/erasures/", erasing_views.erasures, name="erasures"),
+    path("t/<slug:tenant>/erasures/ask/", erasing_views.ask, name="ask_erasure"),
+    path("t/<slug:tenant>/erasures/<uuid:pk>/erase/", erasing_views.decide, {"verb": "erase"}, name="erase_person"),
+    path(
+        "t/<slug:tenant>/erasures/<uuid:pk>/decline/", erasing_views.decide, {"verb": "decline"}, name="decline_erasure"
+    ),
     path("t/<slug:tenant>/people/invite/", people_views.invite, name="invite"),
     path("t/<slug:tenant>/people/confirm/", people_views.confirm_access, name="confirm_access"),
     path("t/<slug:tenant>/contacts/add/", people_views.add_contact, name="add_contact"),

@@ -1,7 +1,7 @@
 """Pages about a participant's history and record: reading and filtering it, noting, correcting, editing a block."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -18,19 +18,21 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from tenants import actions
-from tenants.forms import BROKEN_RULE, CorrectionForm, HistoryFilters, NoteForm, block_form
+from tenants.forms import BROKEN_RULE, BlockForm, CorrectionForm, HistoryFilters, NoteForm, block_form
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Participation
-from tenants.queries import actions_of, history, lines
+from tenants.queries import Line, actions_of, history, lines
 from tenants.record_blocks import Block
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import pages
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused, Stale
+from tenants.web.tables import as_csv
 
 MOST_CLUSTERS = 200
+MOST_EXPORTED = 5000
 LONGEST_ACTION = timedelta(minutes=1)
 
 
@@ -39,11 +41,7 @@ LONGEST_ACTION = timedelta(minutes=1)
 def history_page(request: HttpRequest) -> HttpResponse:
     """The history of a participant, newest first, with filters; `entry` begins at one of its lines."""
     form = _filters(request)
-    chosen = form.chosen()
-    prefixes = tuple(chosen.pop("prefixes", ()))
-    kinds = [name for name in timeline.KINDS if name.startswith(prefixes)] if prefixes else []
-    # A word of the form for which no kind is declared means nothing, and not everything.
-    rows = history(kinds=kinds, **chosen) if kinds or not prefixes else Entry.objects.none()
+    rows = _filtered(form)
     page = pages.newest_first(_until_day(request, form, _from_entry(request, rows)), request)
     found = lines(page.rows)
     context = {
@@ -54,12 +52,49 @@ def history_page(request: HttpRequest) -> HttpResponse:
         "asked": _asked(request),
         "corrected": _corrections(page.rows),
         "older": page.next,
+        "file": f"{reverse('history_file', args=[request.tenant.slug])}?{request.GET.urlencode()}",
         "newer": _newer(request, rows, page.rows),
         "may_note": request.role in roles.NOTE,
         "may_correct": request.role in roles.NOTE,
         "note_form": NoteForm(),
     }
     return render(request, "tenants/history.html", context, status=200 if form.is_valid() else 400)
+
+
+def _filtered(form: HistoryFilters) -> QuerySet[Entry]:
+    chosen = form.chosen()
+    prefixes = tuple(chosen.pop("prefixes", ()))
+    kinds = [name for name in timeline.KINDS if name.startswith(prefixes)] if prefixes else []
+    # A word of the form for which no kind is declared means nothing, and not everything.
+    return history(kinds=kinds, **chosen) if kinds or not prefixes else Entry.objects.none()
+
+
+@allow(roles.READ)
+@require_safe
+def history_file(request: HttpRequest) -> HttpResponse:
+    """The newest 5,000 entries of the same filters as a CSV file: a line for each entry, and one for each field it changed."""
+    form = _filters(request)
+    if not form.is_valid():
+        field, sentences = next(iter(form.errors.items()))
+        raise Refused("filter", f"{field}: {sentences[0]}", status=400, field=field)
+    rows = list(_filtered(form).order_by("-occurred_at", "-id")[:MOST_EXPORTED])
+    header = [
+        *(_("Entry"), _("When"), _("Written down"), _("What"), _("Who"), _("Audience"), _("Severity")),
+        *(_("Field"), _("Before"), _("After"), _("Why")),
+    ]
+    return as_csv(f"history-{request.tenant.slug}.csv", header, _as_rows(lines(rows)))
+
+
+def _as_rows(found: list[Line]) -> Iterator[list[Any]]:
+    for line in found:
+        told = [line.id, line.at.isoformat(), line.recorded_at.isoformat(), line.sentence, line.actor_name]
+        told += [line.audience, line.severity]
+        for field, (before, after) in line.changes.items() or [("", ("", ""))]:
+            yield [*told, field, _one_cell(before), _one_cell(after), line.text]
+
+
+def _one_cell(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def _filters(request: HttpRequest) -> HistoryFilters:
@@ -194,17 +229,16 @@ def confirm_block(request: HttpRequest) -> HttpResponse:
     return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
 
 
-def edit_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], pk: UUID) -> HttpResponse:
+def edit_block(request: HttpRequest, model: Any, form_class: type[BlockForm], pk: UUID) -> HttpResponse:
     """Change one block of the record. Somebody else's newer version is shown beside what was typed, and nothing is lost."""
     block = get_object_or_404(model.objects.all(), pk=pk)
     title = _("Edit %(what)s") % {"what": block}
     form = form_class(posted(request), instance=block, initial={"version": block.version})
     refused, status = None, 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
-        changes = {name: form.cleaned_data[name] for name in form._meta.fields}
-        version = form.cleaned_data["version"]
-        values = {"block": block, "changes": changes, "version": version, "by": request.actor, "merge": True}
-        refused = _kept(form, actions.edit_record, **values)
+        version, why = form.cleaned_data["version"], form.cleaned_data["why"]
+        values = {"block": block, "changes": form.columns(), "version": version, "by": request.actor, "why": why}
+        refused = _kept(form, actions.edit_record, merge=True, **values)
         if refused is None and not form.errors:
             alone = version == block.version
             messages.success(
@@ -247,6 +281,7 @@ def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
     form = form_class(
         data, instance=model(tenant_id=participation.tenant_id, participation=participation), initial={"version": 1}
     )
+    del form.fields["why"]
     refused = None
     if request.method == "POST" and form.is_valid():
         form.instance.version = 1

@@ -53,6 +53,7 @@ from tenants.models import (
     Contact,
     DataIngest,
     Delivery,
+    Erasure,
     Evaluation,
     FrameworkUse,
     IdempotencyKey,
@@ -76,7 +77,7 @@ NUMBERS = itertools.count(1)
 # Rows of these hold ids and words of a closed list.
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
-OFFICES = {"rules", "reviews", "launches", "sessions", "articles", "asked-reports"}
+OFFICES = {"rules", "erasures", "reviews", "launches", "sessions", "articles", "asked-reports"}
 # What these speak of is everybody's: the same for all who may read at all.
 EVERYBODYS = {"catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles"}
 BODY = {
@@ -583,6 +584,8 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
         ArticleVersion.objects.create(
             tenant=world.office, article=article, number=1, title="Not a number", body="Look.", author=lead.actor
         )
+        gone = Person.objects.create(email="gone@example.org", name="Gone")
+        erasure = Erasure.objects.create(tenant=world.office, person=gone, reason="asked by letter", asked_by=lead)
     for made in everybody:
         mine = {"tenant": made.tenant}
         with acting_for(made.tenant, staff=True):
@@ -606,6 +609,7 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
                 of_case = made["cases"] if audience == "shared" else _another_case(made)
                 ArticleUse.objects.create(**mine, case=of_case, article_id=article.pk, kind="solved", audience=audience)
         shared = {"sessions": session, "enrolments": session, "articles": article, "versions": Version(1)}
+        shared["erasures"] = erasure
         made.by_noun |= shared
 
 

@@ -45,6 +45,10 @@ Version = serializers.IntegerField(
     min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag."
 )
 
+Why = serializers.CharField(
+    max_length=300, required=False, allow_blank=True, help_text="Of a change: stands in the history."
+)
+
 
 def _line(block: str) -> type[Line]:
     """What a line of a block shows: what is the same for all, and the block's own fields."""
@@ -58,8 +62,10 @@ def _asked(block: str) -> type[AskedModel]:
     word = records.WORDS[block][0]
     fields = tuple(name for name in BLOCKS[word].fields if (word, name) != ("software", "source"))
     limits = {"zero_stage": {"max_value": 3}} if word == "framework" else {}
-    meta = type("Meta", (), {"model": BLOCKS[word].model, "fields": ("version", *fields), "extra_kwargs": limits})
-    return type(f"{word.capitalize()}Asked", (AskedModel,), {"Meta": meta, "version": Version})
+    meta = type(
+        "Meta", (), {"model": BLOCKS[word].model, "fields": ("version", *fields, "why"), "extra_kwargs": limits}
+    )
+    return type(f"{word.capitalize()}Asked", (AskedModel,), {"Meta": meta, "version": Version, "why": Why})
 
 
 class QuotaLine(Line):
@@ -221,6 +227,8 @@ class Block:
                 raise Http404
             sent = asked(self.form, request)
             sent.pop("version", None)
+            if self.form is not QuotaAsked:
+                sent.pop("why", None)
             line = self.model(tenant_id=place.tenant_id, participation=place, **sent)
             return self.answer(add_record(block=line, by=request.actor).pk, status=201)
 
@@ -242,7 +250,8 @@ class Block:
                 sent = asked(self.form, request, partial=True)
                 version = based_on(request, sent)
                 sent.pop("version", None)
-                edit_record(block=found, changes=sent, version=version, by=request.actor)
+                why = sent.pop("why", "")
+                edit_record(block=found, changes=sent, version=version, by=request.actor, why=why)
             return self.answer(pk)
 
         return line

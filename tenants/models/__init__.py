@@ -3,6 +3,7 @@
 from tenants.history.models import Entry, Note, Seal
 from tenants.models.contacts import Contact
 from tenants.models.delivery import Attachment, Delivery, IdempotencyKey
+from tenants.models.erasing import Erasure
 from tenants.models.joining import Invitation, JoinRequest
 from tenants.models.people import ApiToken, Person
 from tenants.models.progress import DataIngest, Evaluation, Milestone, MonitoringLink, Result
@@ -34,6 +35,7 @@ __all__ = [
     "Delivery",
     "Due",
     "Entry",
+    "Erasure",
     "Evaluation",
     "FrameworkUse",
     "IdempotencyKey",

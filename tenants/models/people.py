@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower, Now
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -33,6 +34,7 @@ class Person(AbstractBaseUser):
     is_active = models.BooleanField(default=True)
     joined_at = models.DateTimeField(db_default=Now())
     signed_out = models.PositiveIntegerField(default=0, db_default=0)  # how often all sessions were ended at once
+    erased_at = models.DateTimeField(null=True)  # from then on the row says nothing about anybody
 
     USERNAME_FIELD = "email"
     EMAIL_FIELD = "email"
@@ -43,7 +45,14 @@ class Person(AbstractBaseUser):
         constraints = [models.UniqueConstraint(Lower("email"), name="one_person_per_email")]
 
     def __str__(self) -> str:
+        if self.erased_at is not None:
+            return gettext("a former member (%(code)s)") % {"code": self.code}
         return self.name or self.email
+
+    @property
+    def code(self) -> str:
+        """What tells one erased person from another."""
+        return str(self.pk)[:6]
 
     @property
     def actor(self) -> str:

@@ -82,6 +82,9 @@ ENGINE_ROOM = _OFFICE | {AUDITOR}
 # Who answers for a participant's people: its own leads, and the office for everybody.
 LEADS = frozenset({BUSINESS_LEAD, TECHNICAL_LEAD})
 MANAGE_PEOPLE = _OFFICE | LEADS
+# Whoever asks that a person is erased, and another one who does it.
+ASK_ERASURE = _OFFICE
+ERASE = APPROVE
 KEEP_CONTACTS = MANAGE_PEOPLE | {ACCOUNT_TEAM}
 
 

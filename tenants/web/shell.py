@@ -19,7 +19,7 @@ SECTIONS = {
     "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",
     "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
     "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",
-    "invite": "people", "accept_request": "people", "confirm_access": "people", "seat": "people", "contact": "people", "article": "articles", "article_version": "articles", "case_articles": "cases",
+    "invite": "people", "accept_request": "people", "confirm_access": "people", "erasures": "people", "ask_erasure": "people", "erase_person": "people", "decline_erasure": "people", "seat": "people", "contact": "people", "article": "articles", "article_version": "articles", "case_articles": "cases",
 }  # fmt: skip
 
 OF_A_TENANT = ("people",)

@@ -1,0 +1,104 @@
+"""The API of people who are to be forgotten; the office's alone."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tenants import erasing, states
+from tenants.models import Erasure
+from tenants.wall import roles
+from tenants.wall.access import allow
+from tenants.web.api import endpoint
+from tenants.web.bodies import Asked, asked
+from tenants.web.idempotency import repeatable
+from tenants.web.listing import Listing, OneOf, Shown, one
+
+READ_ERASURES = roles.STAFF - {roles.AUTOMATION}
+
+
+class ErasureShown(Shown):
+    """That a person is to be forgotten: who asked, and what another one decided."""
+
+    person = serializers.UUIDField(source="person_id")
+    state = serializers.ChoiceField(choices=sorted(states.ERASURE))
+    reason = serializers.CharField()
+    asked_by = serializers.UUIDField(source="asked_by_id")
+    decided_by = serializers.UUIDField(source="decided_by_id", allow_null=True)
+    decided_at = serializers.DateTimeField(allow_null=True)
+
+
+class ErasureAsked(Asked):
+    email = serializers.EmailField(max_length=254)
+    reason = serializers.CharField(
+        max_length=erasing.LONGEST_REASON, help_text="It is kept: write the ground, and not the name."
+    )
+
+
+class EraseAsked(Asked):
+    why = serializers.CharField(
+        max_length=erasing.LONGEST_REASON, required=False, allow_blank=True, help_text="For the office's history."
+    )
+
+
+class DeclineErasureAsked(Asked):
+    why = serializers.CharField(max_length=erasing.LONGEST_REASON)
+
+
+ERASURES = Listing("erasures", ErasureShown, {"state": OneOf("state", states.ERASURE)}, newest="created_at")
+
+
+def _row(request: Request, pk: Any) -> Erasure:
+    _of_the_office(request)
+    found: Erasure = one(erasing.erasures(), None, pk)
+    return found
+
+
+def _of_the_office(request: Request) -> None:
+    if not request.tenant.is_office:
+        raise Http404
+
+
+def _shown(pk: Any, status: int = 200) -> Response:
+    return Response(ErasureShown(one(Erasure.objects.all(), ErasureShown, pk)).data, status=status)
+
+
+@allow(READ_ERASURES, write=roles.ASK_ERASURE)
+@ERASURES.described
+@extend_schema(methods=["POST"], request=ErasureAsked, responses={201: ErasureShown})
+@endpoint("GET", "POST")
+@repeatable(required=False)
+def erasures(request: Request) -> Response:
+    """People who are to be forgotten, newest first; ask that one is."""
+    _of_the_office(request)
+    if request.method != "POST":
+        return ERASURES.answer(request, Erasure.objects.all())
+    sent = asked(ErasureAsked, request)
+    row = erasing.ask(office=request.tenant, by=request.actor, person=request.person, **sent)
+    return _shown(row.pk, 201)
+
+
+@allow(roles.ERASE)
+@extend_schema(request=EraseAsked, responses=ErasureShown)
+@endpoint("POST")
+@repeatable(required=False)
+def erase(request: Request, pk: UUID) -> Response:
+    """Erase the person. Neither whoever asked nor whoever is erased may do it. It cannot be undone."""
+    sent = asked(EraseAsked, request)
+    erasing.erase(erasure=_row(request, pk), by=request.actor, person=request.person, **sent)
+    return _shown(pk)
+
+
+@allow(roles.ERASE)
+@extend_schema(request=DeclineErasureAsked, responses=ErasureShown)
+@endpoint("POST")
+@repeatable(required=False)
+def decline(request: Request, pk: UUID) -> Response:
+    """Say no, and why."""
+    sent = asked(DeclineErasureAsked, request)
+    erasing.decline(erasure=_row(request, pk), by=request.actor, person=request.person, **sent)
+    return _shown(pk)
