@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +14,8 @@ from clusters.jobs.logs import cleaning
 from tenants.web.problems import Refused
 
 LARGEST, MOST = 1_000_000, 1_000
-KINDS = ("point", "saved", "resumed", "alive")
+KINDS = ("point", "saved", "resumed", "alive", "software")
+STEPLESS = ("alive", "software")
 MEASURES = (
     "loss",
     "tokens_per_second",
@@ -26,6 +28,8 @@ MEASURES = (
     "consumed_tokens",
     "consumed_samples",
 )
+MOST_VERSIONS = 40
+COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 MOST_STEP, MOST_RANK, MOST_ATTEMPT = 2**53, 100_000, 100_000
 
 
@@ -45,6 +49,7 @@ class Reported:
     world: int | None = None
     total_steps: int | None = None
     busy: float | None = None  # percent to which its node uses its accelerators
+    versions: Mapping[str, str] = field(default_factory=dict)  # component -> version, of the process itself
 
 
 def read(body: bytes) -> list[Reported]:
@@ -73,14 +78,27 @@ def _one(told: Any, path: str) -> Reported:
         attempt=_whole(told.get("attempt", 1), f"{path}.attempt", 1, MOST_ATTEMPT),
         rank=_whole(told.get("rank", 0), f"{path}.rank", 0, MOST_RANK),
         host=_text(told.get("host", ""), f"{path}.host", 120),
-        step=_whole(told.get("step"), f"{path}.step", 0, MOST_STEP) if kind != "alive" else -1,
+        step=_whole(told.get("step"), f"{path}.step", 0, MOST_STEP) if kind not in STEPLESS else -1,
         values=_values(told, path) if kind == "point" else {},
         path=_text(told.get("path", ""), f"{path}.path", 500),
         text=_text(told.get("text", ""), f"{path}.text", 300),
         world=_whole(told["world"], f"{path}.world", 1, MOST_RANK) if "world" in told else None,
         total_steps=_whole(told["total_steps"], f"{path}.total_steps", 1, MOST_STEP) if "total_steps" in told else None,
         busy=_percent(told["busy"], f"{path}.busy") if "busy" in told else None,
+        versions=_versions(told.get("versions"), f"{path}.versions") if kind == "software" else {},
     )
+
+
+def _versions(told: Any, path: str) -> dict[str, str]:
+    if not isinstance(told, dict) or len(told) > MOST_VERSIONS:
+        raise _refused(path, _shown(told), _("an object of at most %(n)s versions") % {"n": MOST_VERSIONS})
+    found = {}
+    for name, version in told.items():
+        if not COMPONENT.fullmatch(name):
+            raise _refused(path, _shown(name), _("a name of up to 40 letters, digits, - and _"))
+        if text := _text(version, f"{path}.{name}", 120).strip():
+            found[name] = text
+    return found
 
 
 def _values(told: Mapping[str, Any], path: str) -> dict[str, float]:

@@ -37,7 +37,6 @@ from tenants import erasing_api, files_api, people_api
 # Asked with and without a tenant: the door decides what exists.
 READ = [
     ("participations/", tenants.participations, "participations"),
-    ("participations/<uuid:pk>/", tenants.participation, "participation"),
     ("entries/", tenants.entries, "entries"),
     ("entries/<int:pk>/", tenants.entry, "entry"),
     ("files/", files_api.all_files, "files"),
@@ -112,6 +111,7 @@ READ = [
 
 # Lists that one tenant's address also writes to.
 EVERYWHERE = [
+    ("participations/<uuid:pk>/", tenants.participation, "participation"),
     ("accounts/", accounts.accounts, "accounts"),
     ("capacity-requests/", capacity.requests, "capacity-requests"),
     ("reservations/", reservations.reservations, "reservations"),
@@ -140,6 +140,7 @@ EVERYWHERE = [
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
+    ("participations/<uuid:pk>/", tenants.tenant_participation, "participation"),
     ("contacts/", people_api.tenant_contacts, "contacts"),
     ("contacts/<uuid:pk>/", people_api.tenant_contact, "contact"),
     ("contacts/<uuid:pk>/confirm/", people_api.confirm_contact, "contact-confirm"),

@@ -1,9 +1,12 @@
 """Pages about everybody: the portfolio, one participant as a whole, the engine room."""
 
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from django import forms
 from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
@@ -11,18 +14,21 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import facts
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
+from clusters.parallelism import Place, check
 from program import home, queries, record_progress, reports
 from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
 from support import states as case_states
 from tenants.entries import WORK_AGAIN
+from tenants.forms import ANY
 from tenants.history import timeline
 from tenants.models import (
     Assignment,
@@ -34,7 +40,8 @@ from tenants.models import (
     TrainingModel,
     holding,
 )
-from tenants.queries import history, lines
+from tenants.queries import framework_names, history, lines, with_drift, with_framework
+from tenants.software import side_by_side
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.wall.acting import acting_for
@@ -59,7 +66,8 @@ def portfolio(request: HttpRequest) -> HttpResponse:
     """Who needs attention first: everybody for staff, one's own for a customer."""
     if request.role == roles.SERVICE_ENGINEER:
         return see_other(reverse("cases"))
-    rows = queries.portfolio(timezone.now())
+    form = PortfolioFilters(request.GET, frameworks=framework_names())
+    rows = [row for row in queries.portfolio(timezone.now()) if form.takes(row.participation)]
     newest = live.stamp(rows)
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
@@ -70,10 +78,36 @@ def portfolio(request: HttpRequest) -> HttpResponse:
         "totals": _totals(rows),
         "unsettled": any(state not in cluster_states.AT_REST for row in rows for state in row.clusters),
         "poll": live.address(request, newest),
+        "form": form,
+        "chosen": form.chosen,
     }
     if not context["staff"]:
         context |= home.shown(person=request.person, role=request.role, now=timezone.now())
-    return render(request, "program/portfolio.html" + ("#live" if live.asked(request) else ""), context)
+    page = "program/portfolio.html" + ("#live" if live.asked(request) else "")
+    return render(request, page, context, status=200 if form.is_valid() else 400)
+
+
+class PortfolioFilters(forms.Form):
+    """Whom to show: by the framework they use, and by software that is not what the record says."""
+
+    framework = forms.ChoiceField(label=gettext_lazy("Framework"), required=False)
+    software = forms.ChoiceField(
+        label=gettext_lazy("Software"),
+        required=False,
+        choices=[ANY, ("drift", gettext_lazy("measured differs from declared"))],
+    )
+
+    def __init__(self, asked: Any, *, frameworks: list[str]) -> None:
+        super().__init__(asked, auto_id="filter_%s")
+        self.fields["framework"].choices = [ANY, *((name, name) for name in frameworks)]  # type: ignore[attr-defined]
+        told = self.cleaned_data if self.is_valid() else {}
+        self.chosen = [name for name in self.fields if told.get(name)]
+        wanted = [with_framework(told["framework"])] if told.get("framework") else []
+        wanted += [with_drift()] if told.get("software") else []
+        self.wanted = set.intersection(*wanted) if wanted else None
+
+    def takes(self, participation: UUID) -> bool:
+        return self.wanted is None or participation in self.wanted
 
 
 def _totals(rows: list[queries.Row]) -> dict[str, int]:
@@ -117,7 +151,7 @@ def participant(request: HttpRequest) -> HttpResponse:
         **_summary(request, clusters),
     }
     if not live.asked(request):
-        context |= _record(request) | _people(request.tenant) | _owed(request)
+        context |= _record(request, clusters) | _people(request.tenant) | _owed(request)
     return render(request, "program/participant.html" + ("#live" if live.asked(request) else ""), context)
 
 
@@ -146,16 +180,17 @@ def _summary(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, 
     }
 
 
-def _record(request: HttpRequest) -> dict[str, Any]:
+def _record(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, Any]:
     edits, now = request.role in roles.EDIT_RECORD, timezone.now()
     models, frameworks = list(TrainingModel.objects.order_by("code")), list(FrameworkUse.objects.order_by("name"))
     software = list(SoftwareVersion.objects.order_by("component", "source"))
+    places = places_to_train(clusters) if frameworks else []
     today = now.astimezone(ZoneInfo(request.person.timezone)).date()
     return record_progress.shown(now, today, model=models, framework=frameworks, software=software) | {
         "participation": Participation.objects.select_related("cycle").order_by("-created_at").first(),
         "models": [_with_progress(model) for model in models],
-        "frameworks": [(use, _degrees(use)) for use in frameworks],
-        "software": software,
+        "frameworks": [(use, _degrees(use), check(use, places)) for use in frameworks],
+        "software": side_by_side(software),
         "quotas": [_in_units(row) for row in cluster_queries.granted_and_used()],
         "quota_requests": list(cluster_queries.quota_requests()[:NEWEST_REQUESTS]),
         "reservations": list(cluster_queries.reservations()),
@@ -166,6 +201,7 @@ def _record(request: HttpRequest) -> dict[str, Any]:
             Minutes.objects.order_by("-cutoff_at").values("pk", "review_number", "cutoff_at")[:MOST_MINUTES]
         ),
         "may_edit": edits,
+        "may_edit_participation": request.role in roles.EDIT_QUOTAS,
         "may_connect": request.role in roles.CONNECT,
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
         "may_edit_storage": request.role in roles.OPERATE,
@@ -198,6 +234,16 @@ def _owed(request: HttpRequest) -> dict[str, Any]:
 def _with_progress(model: TrainingModel) -> dict[str, Any]:
     target, done = model.target_amount, model.done_amount
     return {"model": model, "percent": min(100, round(100 * done / target)) if target and done is not None else None}
+
+
+def places_to_train(clusters: Iterable[Mapping[str, Any]]) -> list[Place]:
+    """Where a participant trains: the jobs that live, and the accelerated nodes of its clusters."""
+    rows = Job.objects.filter(purpose=Job.Purpose.TRAINING, state__in=cluster_states.JOB_LIVE).order_by("name")
+    jobs = rows.values_list("name", "cluster__main_type", "nodes")[:MOST_CLUSTERS]
+    return [
+        *(Place(*job) for job in jobs),
+        *(Place(row["name"], row["main_type"], row["accelerated_wanted"]) for row in clusters),
+    ]
 
 
 DEGREES = {

@@ -11,13 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tenants import queries, states
+from tenants.actions import edit_record
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Membership, Participation, Tenant, holding
+from tenants.record_blocks import PARTICIPATION_FIELDS
 from tenants.wall import roles
 from tenants.wall.access import allow
-from tenants.web.api import endpoint, versioned
-from tenants.web.bodies import nearest
+from tenants.web.api import based_on, endpoint, versioned
+from tenants.web.bodies import AskedModel, asked, nearest
 from tenants.web.listing import Id, Listing, Moment, OneOf, Shown, Word, one
 from tenants.web.problems import Refused
 from tenants.web.templatetags.show import SEVERITIES
@@ -131,15 +133,34 @@ PARTICIPATIONS = Listing(
     ParticipationShown,
     {"state": OneOf("state", states.PARTICIPATION), "cycle": Word("cycle__code")},
     name="code",
+    beside=("framework", "software"),
 )
+RECORD_FILTERS = [
+    OpenApiParameter("framework", OpenApiTypes.STR, description="The name of a framework as the record has it."),
+    OpenApiParameter(
+        "software", OpenApiTypes.STR, enum=["drift"], description="Where a measured version is not the declared one."
+    ),
+]
 
 
 @allow(roles.READ)
+@extend_schema(parameters=RECORD_FILTERS)
 @PARTICIPATIONS.described
 @endpoint("GET")
 def participations(request: Request) -> Response:
     """Who takes part in which cycle."""
-    return PARTICIPATIONS.answer(request, Participation.objects.all())
+    rows = Participation.objects.all()
+    if name := request.GET.get("framework"):
+        rows = rows.filter(pk__in=queries.with_framework(name) if name.isprintable() else ())
+    if (asked := request.GET.get("software")) is not None:
+        if asked != "drift":
+            sentence = _("'%(name)s' cannot be '%(value)s'. %(hint)s")
+            hint = _("Allowed are: %(words)s.") % {"words": "drift"}
+            shown = asked[:60].encode("utf-8", "replace").decode().replace("\x00", "␀")
+            told = {"name": "software", "value": shown, "hint": hint}
+            raise Refused("filter", sentence % told, status=400, field="software", value=shown)
+        rows = rows.filter(pk__in=queries.with_drift())
+    return PARTICIPATIONS.answer(request, rows)
 
 
 @allow(roles.READ)
@@ -147,6 +168,33 @@ def participations(request: Request) -> Response:
 @endpoint("GET")
 def participation(request: Request, pk: Any) -> Response:
     """One participation."""
+    row = one(Participation.objects.all(), ParticipationShown, pk)
+    return versioned(ParticipationShown(row).data, row["version"])
+
+
+class ParticipationAsked(AskedModel):
+    version = serializers.IntegerField(
+        min_value=1, max_value=10**9, required=False, help_text="Or `If-Match` with the ETag."
+    )
+    why = serializers.CharField(max_length=300, required=False, allow_blank=True, help_text="Stands in the history.")
+
+    class Meta:
+        model, fields = Participation, ("version", *PARTICIPATION_FIELDS, "why")
+
+
+@allow(roles.READ, write=roles.EDIT_QUOTAS)
+@extend_schema(methods=["GET"], responses=ParticipationShown)
+@extend_schema(methods=["PATCH"], request=ParticipationAsked, responses=ParticipationShown)
+@endpoint("GET", "PATCH")
+def tenant_participation(request: Request, pk: Any) -> Response:
+    """One participation; change what it says of the project and the organisation. The history keeps old and new."""
+    if request.method == "PATCH":
+        found = one(Participation.objects.all(), None, pk)
+        sent = asked(ParticipationAsked, request, partial=True)
+        version = based_on(request, sent)
+        sent.pop("version", None)
+        why = sent.pop("why", "")
+        edit_record(block=found, changes=sent, version=version, by=request.actor, why=why)
     row = one(Participation.objects.all(), ParticipationShown, pk)
     return versioned(ParticipationShown(row).data, row["version"])
 

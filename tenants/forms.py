@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants.models import Delivery, Person
-from tenants.record_blocks import Block
+from tenants.models import Delivery, Participation, Person
+from tenants.record_blocks import PARTICIPATION_FIELDS, Block
 from tenants.web.templatetags.show import SEVERITIES
 
 ANY = ("", gettext_lazy("Any"))
@@ -168,6 +168,14 @@ class BlockForm(forms.ModelForm):
             self.instance.validate_constraints(exclude=self._get_validation_exclusions())
         except forms.ValidationError:
             self.add_error(None, BROKEN_RULE)
+
+
+class ParticipationForm(BlockForm):
+    """What a participation says of its project and its organisation."""
+
+    class Meta:
+        model = Participation
+        fields = PARTICIPATION_FIELDS
 
 
 def block_form(block: Block) -> type[BlockForm]:

@@ -16,8 +16,9 @@ from tenants.entries import RECORD_CHANGED, RECORD_CONFIRMED
 from tenants.field_labels import field_label
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
-from tenants.models import ApiToken, Contact, Person, Tenant
+from tenants.models import ApiToken, Contact, FrameworkUse, Person, SoftwareVersion, Tenant
 from tenants.record_blocks import BLOCKS, Age, age
+from tenants.software import side_by_side
 from tenants.wall.acting import scope
 from tenants.web.templatetags.show import ROLES
 
@@ -211,6 +212,25 @@ def actor_names(actors: Iterable[str]) -> dict[str, str]:
 
 def _ids(actors: set[str], word: str) -> list[str]:
     return [actor.partition(":")[2] for actor in actors if actor.startswith(f"{word}:")]
+
+
+def with_framework(name: str) -> set[UUID]:
+    """The participations of the scope that use a framework of this name; case does not count."""
+    return set(FrameworkUse.objects.filter(name__iexact=name).values_list("participation_id", flat=True))
+
+
+def framework_names() -> list[str]:
+    """Every name that the scope's records hold: the vocabulary is theirs."""
+    return sorted(set(FrameworkUse.objects.values_list("name", flat=True)), key=str.casefold)
+
+
+def with_drift() -> set[UUID]:
+    """The participations of the scope where a measured version is another than the declared one; one query."""
+    rows = SoftwareVersion.objects.order_by("participation_id").only(
+        "participation_id", "component", "software_version", "source"
+    )
+    grouped = groupby(rows, key=lambda row: row.participation_id)
+    return {place for place, lines_of in grouped if any(pair.drifts for pair in side_by_side(lines_of))}
 
 
 def confirmed_blocks() -> dict[tuple[UUID, str], datetime]:

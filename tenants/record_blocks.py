@@ -100,6 +100,10 @@ BLOCKS: dict[str, Block] = {
 }
 
 
+# What the office and the account team write of a participation itself; its state moves, and its Regions have a page.
+PARTICIPATION_FIELDS = ("project", "organisation_kind", "sector", "staff_size", "support_plan")
+
+
 @dataclass(frozen=True)
 class Age:
     """How old a block is: when its newest line was changed or all of it confirmed, and whether that is too long ago."""

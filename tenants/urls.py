@@ -45,6 +45,7 @@ urlpatterns = [
     path("t/<slug:tenant>/join-requests/<uuid:pk>/decline/", people_views.decline_request, name="decline_request"),
     path("join/", joining_views.ask_to_join, name="ask_to_join"),
     path("join/<str:token>/", joining_views.invitation, name="invitation"),
+    path("t/<slug:tenant>/participations/<uuid:pk>/edit/", views.edit_participation, name="edit_participation"),
     path("t/<slug:tenant>/record/confirm/", views.confirm_block, name="confirm_block"),
     *_record_pages(),
 ]

@@ -18,7 +18,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from tenants import actions
-from tenants.forms import BROKEN_RULE, BlockForm, CorrectionForm, HistoryFilters, NoteForm, block_form
+from tenants.forms import (
+    BROKEN_RULE,
+    BlockForm,
+    CorrectionForm,
+    HistoryFilters,
+    NoteForm,
+    ParticipationForm,
+    block_form,
+)
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Participation
@@ -217,6 +225,13 @@ def adding(block: Block) -> Callable[..., HttpResponse]:
         return _add_block(request, block.model, form_class, block.adding)
 
     return add
+
+
+@allow(roles.EDIT_QUOTAS)
+@require_http_methods(["GET", "POST"])
+def edit_participation(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Change what a participation says of its project and its organisation."""
+    return edit_block(request, Participation, ParticipationForm, pk)
 
 
 @allow(roles.EDIT_RECORD)

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from clusters import agent_reports, states
+from clusters import agent_reports, measured_software, states
 from clusters.actions import changes
 from clusters.actions.jobs import wish_for_jobs
 from clusters.launchers.slurm_dialects import gpus, hosts
@@ -229,6 +229,8 @@ def take_report(agent: HeadNodeAgent, cluster: Cluster, report: agent_reports.Re
     if report.accounts is not None:
         columns["accounts"] = report.accounts
     HeadNodeAgent.objects.filter(pk=agent.pk).update(**columns)
+    if report.slurm and report.slurm != agent.slurm_version:
+        measured_software.keep(cluster.participation_id, {"slurm": report.slurm})
     _keep_runs(cluster, report.runs)
     if columns.get("jobs") is not None and columns["jobs_digest"] != agent.jobs_digest:
         wish_for_jobs(cluster)

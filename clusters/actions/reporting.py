@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from clusters import measured_software
 from clusters.engine import job_watching
 from clusters.jobs.logs.reading import Heard, Point, Saved, finite
 from clusters.models import Job, JobProgress, JobReporter
@@ -68,6 +69,8 @@ def take_reports(*, reporter: JobReporter, job: Job, told: list[Reported]) -> di
         if (value := next((getattr(each, name) for each in reversed(told) if getattr(each, name)), None)) is not None:
             changed[name] = value
     changed |= _activity(progress, told, now)
+    versions = {name: version for each in told for name, version in each.versions.items()}
+    measured_software.keep_of_job(job, versions)
     if changed:
         job_watching.write_progress(progress, changed)
     if columns:

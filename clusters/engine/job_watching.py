@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from clusters import states
+from clusters import measured_software, states
 from clusters.engine.facts import ENGINE
 from clusters.jobs.logs import cleaning, stalls, thinning, timeouts
 from clusters.jobs.logs.joining import unseen
@@ -95,6 +95,7 @@ def take(job: Job, output: Output, attempt: int) -> dict[str, Any]:
     keep_resume(progress, told.resumed, attempt, changed)
     keep_ranks(job, told.ranks, attempt, "log")
     _keep_faults(job, told, attempt)
+    measured_software.keep_of_job(job, told.versions)
     write_progress(progress, changed)
     return columns
 

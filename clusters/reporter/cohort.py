@@ -13,7 +13,9 @@ import contextlib
 import json
 import math
 import os
+import platform
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -48,6 +50,7 @@ class Run:
         self._lock = threading.Lock()  # of the file
         self._sending = threading.Lock()  # one message at a time, or one would take away what the other has not sent
         self._begun = False
+        self._told = False  # which software this is
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._stopped = False
@@ -118,6 +121,9 @@ class Run:
     def _loop(self) -> None:
         beat = time.monotonic()
         wait = EVERY
+        if self._rank == 0 and not self._told:
+            self._told = True
+            self._put("software", versions=_versions())
         while self.on:
             self._wake.wait(BEAT)
             self._wake.clear()
@@ -177,9 +183,34 @@ def _busy() -> float | None:
     return None
 
 
+def _versions() -> dict[str, str]:
+    """Component -> version, of what this process has loaded already; nothing is imported for it."""
+    found = {"python": platform.python_version()}
+    for name in (
+        "torch",
+        "jax",
+        "transformers",
+        "deepspeed",
+        "megatron.core",
+        "nemo",
+        "flash_attn",
+        "transformer_engine",
+    ):
+        with contextlib.suppress(Exception):
+            found[name.replace(".", "_")] = str(sys.modules[name].__version__)
+    with contextlib.suppress(Exception):
+        found["cuda"] = str(sys.modules["torch"].version.cuda or "")
+        found["nccl"] = ".".join(map(str, sys.modules["torch"].cuda.nccl.version()))
+    with contextlib.suppress(Exception):
+        asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=TIMEOUT, check=True).stdout
+        found["nvidia_driver"] = told.splitlines()[0].strip()
+    return {name: version for name, version in found.items() if version}
+
+
 def _plain(value: Any) -> Any:
     """Tensors and numbers of numpy as a number; what is no number in words, since JSON has none for it."""
-    if isinstance(value, bool | int | str):
+    if isinstance(value, bool | int | str | dict):
         return value
     number = float(value.item() if hasattr(value, "item") else value)
     return number if math.isfinite(number) else "nan" if math.isnan(number) else "inf"

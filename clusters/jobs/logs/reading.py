@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from clusters.jobs.logs import cleaning, formats, trouble
+from clusters.jobs.logs import cleaning, formats, trouble, versions
 
 MOST_STEPS = 5_000  # of one stretch; a program that prints more is thinned later anyway
 MOST_FAULTS = 50
@@ -85,6 +85,7 @@ class Read:
     ranks: dict[int, Heard] = field(default_factory=dict)
     hosts: dict[str, Heard] = field(default_factory=dict)
     faults: list[tuple[datetime, trouble.Fault]] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)  # component -> what it said of itself last
     carry: Carry = field(default_factory=Carry)
 
 
@@ -117,6 +118,7 @@ def _one(text: str, at: datetime, found: Read, points: dict[int, Point], seen: C
     _who(text, at, found)
     if (fault := trouble.fault(text)) is not None and len(found.faults) < MOST_FAULTS:
         found.faults.append((at, fault))
+    found.versions |= versions.told(text)
     found.world = trouble.world(text) or found.world
     found.timeout_seconds = trouble.timeout_seconds(text) or found.timeout_seconds
 
