@@ -2,6 +2,7 @@
 
 from clusters.actions.clusters import (
     approve_cluster,
+    keep_wish,
     look_for_leftovers,
     request_cluster,
     retire_cluster,
@@ -28,6 +29,7 @@ __all__ = [
     "release_job",
     "requeue_job",
     "resubmit_job",
+    "keep_wish",
     "launch_job",
     "look_for_leftovers",
     "request_cluster",

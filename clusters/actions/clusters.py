@@ -1,5 +1,6 @@
 """Writes about a whole cluster: request it, approve it, retire it, try again."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -40,6 +41,34 @@ def request_cluster(
     if not name:
         raise Refused("name_missing", _("Give the cluster a name."), status=422)
     holding.refuse_unless_granted(participation.pk, wish)
+    cluster, operation = keep_wish(
+        participation=participation,
+        account=account,
+        name=name,
+        wish=wish,
+        by=by,
+        reason=reason,
+        on_behalf_of=on_behalf_of,
+    )
+    if not operation.second_person:
+        _approved(cluster, operation, by="engine")
+    return cluster
+
+
+def keep_wish(
+    *,
+    participation: Participation,
+    account: CloudAccount,
+    name: str,
+    wish: Configuration,
+    by: str,
+    reason: str = "",
+    on_behalf_of: str = "",
+    at: datetime | None = None,
+    **facts: Any,
+) -> tuple[Cluster, Operation]:
+    """Write down what is wanted, and that it holds its capacity from now on. Whether it fits is the caller's to ask; nothing
+    is made of it before it is approved. Raises Refused("name_taken")."""
     cluster = _new_cluster(participation, account, name, wish, by)
     Revision.objects.create(
         tenant_id=cluster.tenant_id, cluster=cluster, number=1, body=wish.document(), author=by, reason=reason[:300]
@@ -51,16 +80,16 @@ def request_cluster(
         states.CLUSTER_WISHED,
         about=cluster,
         by=by,
+        at=at,
         on_behalf_of=on_behalf_of,
         name=name,
         summary=summary(wish),
         revision=1,
+        **facts,
     )
     operation = changes.hold_for_creation(cluster, by=by, reason=reason)
     holding.settle(cluster, by=by, operation=operation, why=reason)
-    if not operation.second_person:
-        _approved(cluster, operation, by="engine")
-    return cluster
+    return cluster, operation
 
 
 def _new_cluster(

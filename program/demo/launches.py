@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from clusters import actions
-from clusters.models import Bucket, CloudAccount, Cluster, FileSystem, ServiceQuota
+from clusters.models import CloudAccount, Cluster, ServiceQuota
 from clusters.states import SETTLED
+from program.transfer.clusters import store, wished
 from program.transfer.dates import Row
 from program.transfer.directory import Directory
-from program.transfer.words import ARCHITECTURES, FILE_SYSTEMS
-from tenants.actions import add_record
+from program.transfer.words import ARCHITECTURES
 from tenants.models import Participation
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 
 Say = Callable[[str], None]
 LOOK_EVERY = 0.5
-MOUNT = "/fsx"
-CUSTOMER_MANAGED = "customer-managed"  # by what ParallelCluster itself brings into the participant's account
 
 
 class TookTooLong(RuntimeError):
@@ -31,56 +28,6 @@ def launchable(told: Row) -> Iterator[tuple[Row, Row]]:
     """The clusters for which there is a reference architecture, with their participants."""
     for row in told["participants"]:
         yield from ((row, cluster) for cluster in row["clusters"] if cluster["orchestrator"] in ARCHITECTURES)
-
-
-def configuration(row: Row, cluster: Row) -> dict[str, Any]:
-    """The configuration document of one cluster of the file."""
-    software = {name: version for name, version in row["software"].items() if name != "kubernetes"}
-    if "eks" in cluster["orchestrator"]:
-        software["kubernetes"] = row["software"]["kubernetes"]
-    document = {
-        "architecture": _architecture(cluster),
-        "region": cluster["region"],
-        "az_id": cluster["az_id"],
-        "subnet_cidr": cluster["subnet_cidr"],
-        "instance_groups": [_group(group) for group in cluster["instance_groups"]],
-        "storage": _storage(cluster["storage"]),
-        "software": software,
-    }
-    if cluster["node_recovery"] != CUSTOMER_MANAGED:
-        document["node_recovery"] = cluster["node_recovery"]
-    return document
-
-
-def _architecture(cluster: Row) -> str:
-    """ParallelCluster has an architecture for each family of accelerated instances."""
-    slug = ARCHITECTURES[cluster["orchestrator"]]
-    if slug != "parallelcluster":
-        return slug
-    worker = next(group for group in cluster["instance_groups"] if group["role"] == "compute")
-    return f"{slug}-{worker['instance_type'].split('.')[0]}"
-
-
-def _group(row: Row) -> dict[str, Any]:
-    group = {name: row[name] for name in ("name", "instance_type", "count", "role")}
-    if "reservation" not in row:
-        return group
-    kind, name = row["reservation"]["kind"], row["reservation"]["id"]
-    if kind == "training_plan":
-        return group | {"training_plan": name}
-    return group | {"reservation": name, "capacity": "capacity-block" if kind == "capacity_block" else "on-demand"}
-
-
-def _storage(rows: list[Row]) -> dict[str, Any]:
-    storage: dict[str, Any] = {}
-    for row in rows:
-        if row["kind"] == "fsx_lustre":
-            storage["lustre"] = {"capacity_gib": row["capacity_gib"], "mbs_per_tib": row["throughput_mbs_per_tib"]}
-        elif row["kind"] == "fsx_openzfs":
-            storage["openzfs"] = {"capacity_gib": row["capacity_gib"]}
-        else:
-            storage["bucket"] = row["bucket"]
-    return storage
 
 
 def load(told: Row, directory: Directory, accounts: dict[str, CloudAccount], say: Say) -> list[str]:
@@ -117,30 +64,13 @@ def _launch(row: Row, cluster: Row, directory: Directory, account: CloudAccount)
             participation=participation,
             account=account,
             name=cluster["name"],
-            body=configuration(row, cluster),
+            body=wished(row, cluster),
             by=platform.actor,
             reason=row["project"],
         )
         for row_of_storage in cluster["storage"]:
-            _store(row_of_storage, made, platform.actor)
+            store(row_of_storage, made, platform.actor)
         actions.approve_cluster(cluster=made, person=lead, by=lead.actor)
-
-
-def _store(row: Row, cluster: Cluster, by: str) -> None:
-    """File systems as they were asked for; of the bucket, how much lies in it."""
-    if row["kind"] not in FILE_SYSTEMS:
-        Bucket.objects.filter(cluster=cluster, name=row["bucket"]).update(used_tib=row["tib"])
-        return
-    system = FileSystem(
-        tenant_id=cluster.tenant_id,
-        cluster=cluster,
-        kind=FILE_SYSTEMS[row["kind"]],
-        deployment=row.get("deployment", ""),
-        capacity_gib=row["capacity_gib"],
-        mbs_per_tib=row.get("throughput_mbs_per_tib"),
-        mount=row.get("mount", MOUNT),
-    )
-    add_record(block=system, by=by, source="import")
 
 
 def _wait_for_quotas(accounts: list[CloudAccount], seconds: float = 120) -> None:

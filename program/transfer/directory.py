@@ -8,16 +8,16 @@ from typing import Any
 
 from program.transfer.dates import Row, Shift
 from program.transfer.one_action import one_action
-from program.transfer.words import DUTIES, ROLES
+from program.transfer.words import DUTIES, ROLES, RULES, WAYS, is_machine
 from tenants import actions, entries
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import Cycle, Participation, Person, Programme, Tenant
+from tenants.models import Cycle, Membership, Participation, Person, Programme, Tenant
 from tenants.wall.acting import acting_for
 from tenants.work import due
 
 OFFICE = "programme"
-# A participation's way, and the day of its cycle on which each step was taken.
+# The day of its cycle on which each step of a participation's way was taken.
 WAY = {"selected": "selected_on", "onboarding": "starts_on", "active": "launch_day"}
 DAYS = ("ends_on", "launch_day", "stage_gate_on", "final_report_due")
 
@@ -32,8 +32,11 @@ class Directory:
     participations: dict[str, Participation] = field(default_factory=dict)
     cycles: dict[str, Cycle] = field(default_factory=dict)
 
-    def actor(self, handle: str) -> str:
-        return self.people[handle].actor
+    def actor(self, handle: str | None) -> str:
+        """Whoever is called so; the engine and providers by their own names, and the programme manager for nobody."""
+        if handle is None:
+            return self.manager.actor
+        return handle if is_machine(handle) else self.people[handle].actor
 
 
 def shift_before(told: Row) -> Shift | None:
@@ -48,7 +51,8 @@ def load(told: Row, shift: Shift) -> Directory:
     people = {row["handle"]: _person(row, told["programme"]["timezone"]) for row in told["people"]}
     manager = next(people[row["handle"]] for row in told["people"] if ROLES[row["role"]] == "programme_manager")
     directory = Directory(manager, people)
-    office = _tenant(OFFICE, "Programme office", manager.actor, office=True)
+    office = Tenant.objects.filter(is_office=True).first()
+    office = office or _tenant(OFFICE, "Programme office", manager.actor, office=True)
     directory.tenants[OFFICE] = office
     with acting_for(office, staff=True):
         directory.cycles = _cycles(told, shift, office, manager.actor)
@@ -56,10 +60,7 @@ def load(told: Row, shift: Shift) -> Directory:
         for row in told["people"]:
             if row.get("participant") is None:
                 team = row["team"] if row["role"] == "service_team" else ""
-                person, role = people[row["handle"]], ROLES[row["role"]]
-                actions.seat_person(
-                    person=person, tenant=office, role=role, by=manager.actor, starts_on=began, team=team
-                )
+                _seat(people[row["handle"]], office, row, began, shift, manager.actor, team)
     for row in told["participants"]:
         _participant(row, told, shift, directory)
     return directory
@@ -67,7 +68,22 @@ def load(told: Row, shift: Shift) -> Directory:
 
 def _person(row: Row, zone: str) -> Person:
     known = Person.objects.filter(email__iexact=row["email"]).first()
-    return known or Person.objects.create_user(row["email"], name=row["display"], timezone=zone)
+    told = {"timezone": row.get("timezone", zone), **({"language": row["language"]} if row.get("language") else {})}
+    return known or Person.objects.create_user(row["email"], name=row["display"], **told)
+
+
+def _seat(person: Person, tenant: Tenant, row: Row, since: date, shift: Shift, by: str, team: str = "") -> None:
+    """Since a day of its own where the file tells one; who has left is not let in again."""
+    starts = shift.day(row["starts_on"]) if row.get("starts_on") else since
+    left = shift.day(row["left_on"]) if row.get("left_on") else None
+    if left is not None and Membership.objects.filter(person=person, tenant=tenant, ends_on=left).exists():
+        return
+    seat = actions.seat_person(
+        person=person, tenant=tenant, role=ROLES[row["role"]], by=by, starts_on=starts, team=team
+    )
+    if left is not None:
+        Membership.objects.filter(pk=seat.pk).update(ends_on=max(left, starts))
+        timeline.record(entries.LEFT, about=tenant, by=by, source="import", person=str(person.pk))
 
 
 def _tenant(slug: str, name: str, by: str, *, office: bool = False) -> Tenant:
@@ -99,6 +115,8 @@ def _cycles(told: Row, shift: Shift, office: Tenant, by: str) -> dict[str, Cycle
 def _programme(row: Row, office: Tenant, by: str) -> Programme:
     values = {name: row[name] for name in ("name", "sponsor", "agency", "timezone", "currency")}
     values["small_request_hours"] = row.get("small_request_hours", 0)
+    rules = row.get("rules", {})
+    values |= {name: rules[name] for name in (*RULES, "cutoff_time") if name in rules}
     programme, new = Programme.objects.get_or_create(code=row["code"], defaults=values)
     if new:
         timeline.record(entries.RECORD_ADDED, about=office, by=by, source="import", what=programme.name)
@@ -113,11 +131,12 @@ def _participant(row: Row, told: Row, shift: Shift, directory: Directory) -> Non
     with acting_for(tenant, staff=True), one_action():
         for person in told["people"]:
             if person.get("participant") == slug:
-                seated, role = directory.people[person["handle"]], ROLES[person["role"]]
-                actions.seat_person(person=seated, tenant=tenant, role=role, by=by, starts_on=since)
-        for place, duty in DUTIES.items():
-            person = directory.people[row["team"][place]]
-            actions.assign(person=person, tenant=tenant, duty=duty, by=by, starts_on=since)
+                _seat(directory.people[person["handle"]], tenant, person, since, shift, by)
+        duties = [(row["team"].get(place), duty) for place, duty in DUTIES.items()]
+        for handle, duty in [*duties, *((handle, "deputy") for handle in row["team"].get("deputies", []))]:
+            if handle is not None:
+                person = directory.people[handle]
+                actions.assign(person=person, tenant=tenant, duty=duty, by=by, starts_on=since)
         directory.participations[slug] = _participation(row, cycle, shift, tenant, directory)
 
 
@@ -131,16 +150,16 @@ def _participation(row: Row, cycle: Row, shift: Shift, tenant: Tenant, directory
         cycle=made_for,
         code=row["code"],
         project=row["project"],
-        organisation_kind=row["kind"],
-        sector=row["sector"],
-        staff_size=row["staff_size"],
-        support_plan=row["support_plan"],
+        organisation_kind=row.get("kind", ""),
+        sector=row.get("sector", ""),
+        staff_size=row.get("staff_size"),
+        support_plan=row.get("support_plan", ""),
+        allowed_regions=row.get("allowed_regions", []),
     )
     by = directory.manager.actor
     actions.add_record(block=participation, by=by, source="import")
-    for state, day in WAY.items():
-        at = shift.moment(f"{cycle[day]}T00:00:00Z") if cycle.get(day) else None
-        move(participation, state, by=by, at=at, source="import")
-        if state == row["state"]:
-            break
+    for state in WAYS[row["state"]]:
+        day = cycle.get(WAY.get(state, ""))
+        at = shift.moment(f"{day}T00:00:00Z") if day else None
+        move(participation, state, by=by, at=at, source="import", why="")
     return participation

@@ -13,8 +13,10 @@ import yaml
 
 from program.transfer.dates import Row, Shift, field, moment
 from program.transfer.past import checks
-from program.transfer.words import DEGREES, FAMILIES, ROLES
+from program.transfer.words import DEGREES, FAMILIES, ROLES, WAYS
+from tenants.wall.roles import PROGRAMME_MANAGER as MANAGER
 
+SCHEMA = "demo-program/1"
 FILE = Path(__file__).parent.parent / "demo" / "programme.yaml"  # the demo, unless another is named
 
 # What has to be there for loading, per list of the file. A dot leads into a part of the row.
@@ -22,13 +24,11 @@ NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "cycles": {"code": str, "name": str, "state": str, "starts_on": str},
     "people": {"handle": str, "display": str, "role": str, "team": str, "email": str},
     "participants": {
-        "code": str, "slug": str, "name": str, "kind": str, "sector": str, "staff_size": int, "cycle": str,
-        "project": str, "provider_account": str, "support_plan": str, "team.lead_sa": str, "team.account_team": str,
-        "team.frameworks": str, "team.contacts.business": str, "team.contacts.ml": str, "team.contacts.platform": str,
-        "models": list, "framework": dict, "software": dict, "quota": list, "clusters": list,
+        "code": str, "slug": str, "name": str, "cycle": str, "project": str, "team": dict, "models": list,
+        "software": dict, "quota": list, "clusters": list,
     },
     "reservations": {
-        "id": str, "kind": str, "participant": str, "cluster": str, "region": str, "az_id": str, "instance_type": str,
+        "id": str, "kind": str, "participant": str, "region": str, "az_id": str, "instance_type": str,
         "count": int, "starts_at": str, "ends_at": str,
     },
     "models": {"code": str, "name": str, "family": str, "params_b": (int, float), "active_params_b": (int, float)},
@@ -40,6 +40,15 @@ NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "instance_groups": {"name": str, "instance_type": str, "count": int, "role": str},
     **checks.NEEDED,
 }  # fmt: skip
+
+
+TEAM = (
+    "team.lead_sa", "team.account_team", "team.frameworks", "team.contacts.business", "team.contacts.ml",
+    "team.contacts.platform",
+)  # fmt: skip
+
+
+ACCOUNT = re.compile(r"\d{12}")
 
 
 class Unfit(ValueError):
@@ -83,7 +92,7 @@ def _shapes(told: Any) -> Iterator[str]:
     if not isinstance(told, dict):
         yield "The file is not a list of named sections."
         return
-    for section, kind in {"meta": dict, "totals": dict, "programme": dict, "teams": list}.items():
+    for section, kind in {"meta": dict, "totals": dict, "programme": dict}.items():
         if not isinstance(told.get(section), kind):
             yield f"{section}: is missing"
     for section in ("cycles", "people", "participants", "reservations"):
@@ -114,7 +123,9 @@ def _twice(told: Row) -> Iterator[str]:
         "people.email": [row["email"].lower() for row in people],
         "participants.slug": [row["slug"] for row in participants],
         "participants.code": [row["code"] for row in participants],
-        "participants.provider_account": [row["provider_account"] for row in participants],
+        "participants.provider_account": [
+            row["provider_account"] for row in participants if row.get("provider_account")
+        ],
         "participants.clusters.name": [cluster["name"] for _, _, cluster in clusters(told)],
         "reservations.id": [row["id"] for row in told["reservations"]],
     }.items():
@@ -134,14 +145,18 @@ def _references(told: Row) -> Iterator[str]:
         where = f"participants[{number}]"
         if row["cycle"] not in cycles:
             yield f"{where}.cycle: {row['cycle']} is no cycle"
-        for name in [name for name in NEEDED["participants"] if name.startswith("team.")]:
+        for name in TEAM:
             handle, at = field(row, name), row["slug"] if "contacts" in name else None
+            if handle is None:
+                continue
             if handle not in people:
                 yield f"{where}.{name}: {handle} is no person"
             elif people[handle].get("participant") != at:
                 yield f"{where}.{name}: {handle} belongs to {people[handle].get('participant') or 'the programme'}"
     for number, row in enumerate(told["reservations"]):
-        if of_cluster.get(row["cluster"]) != row["participant"]:
+        if row["participant"] not in slugs:
+            yield f"reservations[{number}].participant: {row['participant']} is no participant"
+        if row.get("cluster") is not None and of_cluster.get(row["cluster"]) != row["participant"]:
             yield f"reservations[{number}].cluster: {row['participant']} has no cluster {row['cluster']}"
     for where, _, cluster in clusters(told):
         for place, group in enumerate(cluster["instance_groups"]):
@@ -154,10 +169,19 @@ def _values(told: Row) -> Iterator[str]:
     for number, person in enumerate(told["people"]):
         if person["role"] not in ROLES:
             yield f"people[{number}].role: {person['role']} is no role"
+        for name in ("starts_on", "left_on"):
+            if person.get(name) is not None and not _is_moment(person[name]):
+                yield f"people[{number}].{name}: {person[name]} is no day"
+    if MANAGER not in [ROLES.get(person["role"]) for person in told["people"]]:
+        yield "people: nobody is programme_manager, in whose name the file is loaded"
     for number, row in enumerate(told["participants"]):
         where = f"participants[{number}]"
-        if not re.fullmatch(r"\d{12}", row["provider_account"]):
-            yield f"{where}.provider_account: {row['provider_account']} is not 12 digits"
+        if row["clusters"] and row.get("provider_account") is None:
+            yield f"{where}.provider_account: is missing, and there are clusters in it"
+        if row.get("provider_account") is not None and not ACCOUNT.fullmatch(str(row["provider_account"])):
+            yield f"{where}.provider_account: cannot be {row['provider_account']!r}, it is not 12 digits in quotes"
+        if row.get("state", "active") not in WAYS:
+            yield f"{where}.state: {row['state']} is no state of a participation"
         for place, model in enumerate(row["models"]):
             if model["family"] not in FAMILIES:
                 yield f"{where}.models[{place}].family: {model['family']} is no family that is known"
@@ -165,7 +189,7 @@ def _values(told: Row) -> Iterator[str]:
             # Without quotes YAML makes a number of 3.10, and then it is 3.1.
             if not isinstance(version, str):
                 yield f"{where}.software.{component}: {version} has to stand in quotes"
-        for word in field(row, "framework.parallelism") or {}:
+        for word in [word for use in uses(row) for word in use.get("parallelism") or {}]:
             if word not in {*DEGREES, "gpu", "trn"}:
                 yield f"{where}.framework.parallelism.{word}: is no degree that is known"
     for number, row in enumerate(told["reservations"]):
@@ -174,6 +198,11 @@ def _values(told: Row) -> Iterator[str]:
                 yield f"reservations[{number}].{name}: {row[name]} is no time"
     if not _is_moment(str(told["meta"].get("as_of"))):
         yield f"meta.as_of: {told['meta'].get('as_of')} is no time"
+
+
+def uses(row: Row) -> list[Row]:
+    """One framework, or several in a list."""
+    return row.get("frameworks") or ([row["framework"]] if row.get("framework") else [])
 
 
 def _is_moment(text: str) -> bool:
@@ -186,19 +215,19 @@ def _is_moment(text: str) -> bool:
 
 def _totals(told: Row) -> Iterator[str]:
     """The file says what it adds up to; a line lost or added on the way shows here."""
-    by_type: Counter[str] = Counter()
+    by_family: Counter[str] = Counter()
     by_region: dict[str, Counter[str]] = {}
     for _, _, cluster in clusters(told):
         for group in cluster["instance_groups"]:
             if group["role"] == "compute":
-                by_type[group["instance_type"]] += group["count"]
-                by_region.setdefault(cluster["region"], Counter())[group["instance_type"]] += group["count"]
+                name = group["instance_type"].removeprefix("ml.")
+                by_family[name.partition(".")[0]] += group["count"]
+                by_region.setdefault(cluster["region"], Counter())[name] += group["count"]
     counted = {
         "participants": len(told["participants"]),
         "clusters": sum(1 for _ in clusters(told)),
         "people": len(told["people"]),
-        "p5_instances": by_type["p5.48xlarge"],
-        "trn1_instances": by_type["trn1.32xlarge"],
+        **{f"{family}_instances": by_family[family] for family in {"p5", "trn1", *by_family}},
         "by_region": {region: dict(counts) for region, counts in by_region.items()},
         "by_orchestrator": dict(Counter(cluster["orchestrator"] for _, _, cluster in clusters(told))),
         "cases": len(told.get("cases", [])),

@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from clusters.models import QuotaGrant, Reservation
-from program.transfer.dates import Row, Shift
+from program.transfer.dates import Row, Shift, field
 from program.transfer.directory import Directory
 from program.transfer.one_action import one_action
-from program.transfer.words import DEGREES, FAMILIES
+from program.transfer.programme_file import uses
+from program.transfer.words import AMOUNTS, DEGREES, FAMILIES
 from tenants import actions
 from tenants.models import FrameworkUse, Milestone, Participation, SoftwareVersion, TrainingModel
 from tenants.wall.acting import acting_for
@@ -20,12 +21,13 @@ def load(told: Row, shift: Shift, directory: Directory) -> None:
     """Each block in the name of whoever keeps it: engineers their models and software, the account team the capacity."""
     for row in told["participants"]:
         participation = directory.participations[row["slug"]]
-        ml, account = directory.actor(row["team"]["contacts"]["ml"]), directory.actor(row["team"]["account_team"])
+        ml = directory.actor(field(row, "team.contacts.ml"))
+        account = directory.actor(row["team"].get("account_team"))
         with acting_for(participation.tenant_id), one_action():
             for model in row["models"]:
                 _once(_model(model), participation, ml, "code")
-            for use in frameworks(row["framework"]):
-                _once(FrameworkUse(**use), participation, ml, "name")
+            for use in [use for told_use in uses(row) for use in frameworks(told_use)]:
+                _once(FrameworkUse(**use), participation, ml, "name", "core_version")
             for component, version in row["software"].items():
                 _once(SoftwareVersion(component=component, software_version=version), participation, ml, "component")
             if gate := participation.cycle.stage_gate_on:
@@ -46,22 +48,22 @@ def _once(block: Any, participation: Participation, by: str, *key: str) -> None:
 
 
 def _model(row: Row) -> TrainingModel:
-    counted = "samples" if "samples_target_m" in row else "tokens"
-    mark = "m" if counted == "samples" else "b"
-    unit = TrainingModel.Unit.MILLION_SAMPLES if counted == "samples" else TrainingModel.Unit.BILLION_TOKENS
+    target, done, unit = next(
+        (each for each in AMOUNTS if any(row.get(name) is not None for name in each[:2])), AMOUNTS[0]
+    )
     return TrainingModel(
         code=row["code"],
         name=row["name"],
         family=FAMILIES[row["family"]],
         layers=row.get("layers"),
-        architecture=row["family"],
+        architecture=row.get("architecture", "" if row["family"] in TrainingModel.Family.values else row["family"]),
         initialisation=row.get("init", ""),
         total_params_b=Decimal(str(row["params_b"])),
         active_params_b=Decimal(str(row["active_params_b"])),
         modalities=row.get("modality", []),
         context_length=row.get("context"),
-        target_amount=_amount(row.get(f"{counted}_target_{mark}")),
-        done_amount=_amount(row.get(f"{counted}_done_{mark}")),
+        target_amount=_amount(row.get(target)),
+        done_amount=_amount(row.get(done)),
         amount_unit=unit,
         precision=row.get("precision", ""),
         phase=row.get("phase", ""),
@@ -78,7 +80,7 @@ def frameworks(row: Row) -> Iterator[dict[str, Any]]:
     """One use, or one per kind of accelerator where the file gives degrees for each ("gpu: fsdp=112")."""
     degrees = row.get("parallelism", {})
     if not {"gpu", "trn"} & set(degrees):
-        yield _use(row["name"], row["core"], degrees, row)
+        yield _use(row["name"], row.get("core"), degrees, row)
         return
     names, cores = row["name"].split(" and "), row["core"].split("; ")
     for name, core, text in zip(names, cores, degrees.values(), strict=True):
@@ -86,9 +88,9 @@ def frameworks(row: Row) -> Iterator[dict[str, Any]]:
         yield _use(name, core, {word: int(count) for word, count in pairs}, row)
 
 
-def _use(name: str, core: str, degrees: dict[str, int], row: Row) -> dict[str, Any]:
+def _use(name: str, core: str | None, degrees: dict[str, int], row: Row) -> dict[str, Any]:
     counts = {DEGREES[word]: count for word, count in degrees.items()}
-    return {"name": name, "core_version": core, "checkpoint": row.get("checkpoint", ""), **counts}
+    return {"name": name, "core_version": core or "", "checkpoint": row.get("checkpoint", ""), **counts}
 
 
 def _grant(row: Row) -> QuotaGrant:
@@ -97,10 +99,11 @@ def _grant(row: Row) -> QuotaGrant:
         instance_type=row["instance_type"],
         region=row["region"],
         approved_instances=row["approved_instances"],
-        provider_service=limit["service"],
-        provider_limit=limit["name"],
-        provider_unit=limit["unit"],
-        provider_value=limit["value"],
+        unlimited=row.get("unlimited", False),
+        provider_service=limit.get("service", ""),
+        provider_limit=limit.get("name", ""),
+        provider_unit=limit.get("unit", ""),
+        provider_value=limit.get("value"),
     )
 
 

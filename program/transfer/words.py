@@ -21,6 +21,29 @@ ROLES = {
     "customer_platform_engineer": roles.PLATFORM_ENGINEER,
 }
 
+# Our roles in the words of the file; where it has several for one, the first, and where it has none, ours.
+FILE_ROLES = {ours: next((word for word, role in ROLES.items() if role == ours), ours) for ours in roles.ROLES}
+ROLES |= {word: ours for ours, word in FILE_ROLES.items()}
+
+# What else of a programme its office has set.
+RULES = (
+    "approval_over_instances", "cutoff_weekday", "stale_after_days", "invitation_days", "confirm_access_days",
+    "quarantine_strikes", "quarantine_days", "quarantine_event_minutes", "idle_minutes", "idle_below_percent",
+)  # fmt: skip
+
+# A participation's way to each of its states.
+_IN = ("selected", "onboarding", "active")
+WAYS = {
+    "applied": (),
+    "selected": _IN[:1],
+    "onboarding": _IN[:2],
+    "active": _IN,
+    "suspended": (*_IN, "suspended"),
+    "closing": (*_IN, "closing"),
+    "closed": (*_IN, "closing", "closed"),
+    "withdrawn": ("withdrawn",),
+}
+
 # Place in a participant's team -> what that person does for it.
 DUTIES = {"lead_sa": "lead", "account_team": "account", "frameworks": "frameworks"}
 
@@ -35,7 +58,15 @@ FAMILIES = {
     "decoder-only dense + image projector": _FAMILY.VISION,
     "decoder-only transformer + image projector": _FAMILY.VISION,
     "equivariant graph transformer": _FAMILY.OTHER,
+    **{family.value: family for family in _FAMILY},
 }
+
+# What was trained on, as the file counts it: how much it shall be, how much it is, and our unit.
+AMOUNTS = (
+    ("tokens_target_b", "tokens_done_b", TrainingModel.Unit.BILLION_TOKENS),
+    ("samples_target_m", "samples_done_m", TrainingModel.Unit.MILLION_SAMPLES),
+    ("hours_target_k", "hours_done_k", TrainingModel.Unit.THOUSAND_HOURS),
+)
 
 DEGREES = {
     "tp": "tensor_parallel",
@@ -72,6 +103,7 @@ REPORT_WAYS = {
     "submitted": ("submitted",),
     "accepted": ("submitted", "accepted"),
     "disputed": ("submitted", "disputed"),
+    "returned": ("submitted", "returned"),
 }
 AUDIENCES = {"customer": "shared", "internal": "internal"}
 
@@ -94,3 +126,8 @@ CAUSES = {
     "storage": _CAUSE.CONFIGURATION,
     "training": _CAUSE.UNKNOWN,
 }
+
+
+def is_machine(handle: str) -> bool:
+    """Who acts without being a person: the engine, or a provider."""
+    return handle == "engine" or handle.startswith("provider:")

@@ -90,7 +90,7 @@ def main() -> int:
 
 def measure(folder: Path, wish: Any) -> int:
     from program.demo import launches
-    from program.transfer import programme_file
+    from program.transfer import clusters, programme_file
     from tests import programmes
     from tests.asking import Cloud
     from tests.bench import bare
@@ -117,7 +117,7 @@ def measure(folder: Path, wish: Any) -> int:
 
         doing = []
         for row, cluster in eight:
-            document = copy.deepcopy(launches.configuration(row, cluster))
+            document = copy.deepcopy(clusters.configuration(row, cluster))
             document["storage"]["bucket"] = f"bare-{document['storage']['bucket']}"
             doing.append(
                 bare.Launch.of(cloud.url, _twin(row["provider_account"]), cluster["name"], document, wish.every)

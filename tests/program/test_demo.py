@@ -13,7 +13,7 @@ from django.db import connection
 from clusters.architectures.configuration import read_configuration
 from clusters.models import QuotaGrant, Reservation
 from program.demo import launches
-from program.transfer import directory, programme_file, record
+from program.transfer import clusters, directory, programme_file, record
 from program.transfer.programme_file import Unfit
 from tenants.history.models import Entry
 from tenants.models import (
@@ -117,7 +117,7 @@ def test_times_move_by_whole_weeks_and_plans_are_of_today(told: Any) -> None:
 
 
 def test_every_cluster_that_can_be_launched_has_a_configuration_in_order(told: Any) -> None:
-    wishes = [read_configuration(launches.configuration(row, cluster)) for row, cluster in launches.launchable(told)]
+    wishes = [read_configuration(clusters.configuration(row, cluster)) for row, cluster in launches.launchable(told)]
     counts: dict[str, int] = {}
     for wish in wishes:
         for kind, count in wish.counts().items():

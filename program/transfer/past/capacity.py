@@ -38,7 +38,8 @@ def load_launch_day(past: Past) -> int:
                     instance_type=row["instance_type"],
                     count=row["count"],
                     at=past.shift.moment(row["at"]),
-                    by=past.actor(past.participant(row["participant"])["team"]["lead_sa"]),
+                    by=past.of_team(row["participant"], "lead_sa"),
+                    planned=row.get("planned"),
                 )
     return count
 
@@ -55,12 +56,12 @@ def load_quota_requests(past: Past) -> int:
 
 
 def _quota_request(past: Past, row: Row) -> None:
-    by = past.actor(past.participant(row["participant"])["team"]["account_team"])
+    by = past.of_team(row["participant"], "account_team")
     participation = past.who.participations[row["participant"]]
     asked = QuotaRequest(
         tenant_id=participation.tenant_id,
         participation=participation,
-        number=row["id"],
+        number=row.get("number", row["id"]),
         region=row["region"],
         instance_type=row["instance_type"],
         instances=row["requested_instances"],
@@ -101,7 +102,7 @@ def load_usage(past: Past) -> int:
             there = known(states.USED)
             for week, percent in zip(told["weeks"], row["busy_percent"], strict=True):
                 key = f"usage/{row['cluster']}/{week}"
-                if key not in there:
+                if percent is not None and key not in there:
                     monday: date = past.shift.day(week)
                     ended = datetime.combine(monday + WEEK, time(0), zone)
                     _usage(past, row, monday, percent, ended, key)

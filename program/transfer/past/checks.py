@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from datetime import date, datetime
 
 from clusters.states import QUOTA_REQUEST
+from program.states import ACTION_ITEM
 from program.transfer.dates import Row, moment
-from program.transfer.words import AUDIENCES, CAUSES, JOB_ENDS, REPORT_WAYS
+from program.transfer.words import AUDIENCES, CAUSES, JOB_ENDS, REPORT_WAYS, is_machine
+from support.models import Case
 from support.states import CASE, ENDED, SEVERITIES
 
-TURN = re.compile(r"(?P<was>\w+) to (?P<to>\w+)(: (?P<why>.+))?")
+TURN = re.compile(r"(?P<was>\w+) to (?P<to>\w+)(: (?P<why>.+))?", re.DOTALL)
 KINDS = frozenset(
     "opened acknowledged comment linked quota_changed workaround node_replaced escalated status_changed "
     "severity_changed resolved reopened".split()
 )
+AFTERWARDS = ("reopened", "comment", "linked", "status_changed")  # what a case may still get that has ended
 DECIDED = ("APPROVED", "DENIED")
 VISIBLE = ("shared", "internal")
 JOB_LIVES = ("running", "pending")
@@ -24,19 +27,18 @@ JOB_LIVES = ("running", "pending")
 NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "cases": {
         "id": str, "participant": str, "title": str, "severity": str, "severity_at_open": str, "category": str,
-        "component": str, "owner": str, "escalation_level": str, "lost_instance_hours": (int, float), "status": str,
+        "component": str, "escalation_level": str, "lost_instance_hours": (int, float), "status": str,
         "opened_at": str, "last_activity_at": str, "timeline": list,
     },
     "timeline": {
         "at": str, "actor": str, "kind": str, "source": str, "text": str, "status_after": str, "visibility": str,
     },
     "weekly_reviews": {
-        "number": int, "cutoff_at": str, "held_at": str, "state": str, "chair": str, "scribe": str, "snapshot": dict,
-        "items": list,
+        "number": int, "cutoff_at": str, "state": str, "snapshot": dict, "items": list,
     },
     "items": {"case": str, "status": str, "age_days": int, "times_on_agenda": int},
-    "decisions": {"id": str, "review": int, "text": str, "by": str},
-    "action_items": {"id": str, "review": int, "text": str, "owner": str, "due_on": str, "status": str},
+    "decisions": {"id": str, "text": str, "by": str},
+    "action_items": {"id": str, "text": str, "owner": str, "due_on": str, "status": str},
     "jobs": {
         "id": str, "participant": str, "cluster": str, "name": str, "nodes": int, "state": str, "submitted_at": str,
     },
@@ -108,11 +110,11 @@ def _names(told: Row) -> Iterator[str]:
             for place, slug in enumerate(row.get("affects", [])):
                 if slug not in slugs:
                     yield f"{where}.affects[{place}]: {slug} is no participant"
-            if section in ("decisions", "action_items") and row["review"] not in reviews:
+            if section in ("decisions", "action_items") and row.get("review") not in (None, *reviews):
                 yield f"{where}.review: there is no review {row['review']}"
     for section, field in PEOPLE:
         for where, row in _rows(told, section):
-            if row[field] not in people:
+            if row.get(field) is not None and row[field] not in people:
                 yield f"{where}.{field}: {row[field]} is no person"
     for section, field in CASES:
         for where, row in _rows(told, section):
@@ -125,6 +127,10 @@ def _listed(told: Row, people: dict[str, Row], known_cases: dict[str, str]) -> I
     for where, row in _rows(told, "cases"):
         for place, line in enumerate(row["timeline"]):
             actor = people.get(line["actor"])
+            if line.get("owner") is not None and line["owner"] not in people:
+                yield f"{where}.timeline[{place}].owner: {line['owner']} is no person"
+            if is_machine(line["actor"]):
+                continue
             if actor is None:
                 yield f"{where}.timeline[{place}].actor: {line['actor']} is no person"
             elif actor.get("participant") not in (None, row["participant"]):
@@ -155,7 +161,7 @@ def _times(told: Row) -> Iterator[str]:
         for place, line in enumerate(row["timeline"]):
             yield from _not_after(as_of, f"{where}.timeline[{place}].at", line["at"])
     for where, row in _rows(told, "weekly_reviews"):
-        times = {"held_at": row["held_at"], "minutes.published_at": row.get("minutes", {}).get("published_at")}
+        times = {"held_at": row.get("held_at"), "minutes.published_at": row.get("minutes", {}).get("published_at")}
         for field, text in times.items():
             # A meeting that is being prepared lies ahead.
             yield from _not_after(as_of if row["state"] == "closed" else None, f"{where}.{field}", text)
@@ -230,7 +236,7 @@ def _line(here: str, line: Row, state: str, place: int) -> Iterator[str]:
         yield f"{here}.status_after: {after} is no state it can be in here"
     elif place and after != state and after not in CASE.get(state, ()):
         yield f"{here}.status_after: a case that is {state} does not become {after}"
-    elif place and state in ENDED and kind != "reopened":
+    elif place and state in ENDED and kind not in AFTERWARDS:
         yield f"{here}.kind: the case is {state}"
     if line["visibility"] not in VISIBLE:
         yield f"{here}.visibility: {line['visibility']} is neither {' nor '.join(VISIBLE)}"
@@ -243,15 +249,18 @@ def _words(told: Row) -> Iterator[str]:
         for field in ("severity", "severity_at_open"):
             if row[field] not in SEVERITIES:
                 yield f"{where}.{field}: {row[field]} is no severity"
-        if row["category"] not in CAUSES:
+        if row["category"] not in CAUSES and row["status"] in ENDED and not row.get("cause"):
             yield f"{where}.category: {row['category']} is no category that is known"
+        if row.get("cause") and row["cause"] not in Case.Cause.values:
+            yield f"{where}.cause: {row['cause']} is no cause that is known"
     for where, row in _rows(told, "weekly_reviews"):
         if row["state"] not in ("closed", "in_preparation"):
             yield f"{where}.state: {row['state']} is no state of a review"
-        elif row["state"] == "closed" and not isinstance(row.get("minutes"), dict):
-            yield f"{where}.minutes: is missing"
+        elif row["state"] == "closed":
+            yield from (f"{where}.{name}: is missing" for name in ("minutes", "held_at") if not row.get(name))
     for where, row in _rows(told, "action_items"):
-        if row["status"] not in ("open", "done") or (row["status"] == "done") != bool(row.get("done_on")):
+        done = bool(row.get("done_on"))
+        if row["status"] not in ACTION_ITEM or (row["status"] != "dropped" and (row["status"] == "done") != done):
             yield f"{where}.status: {row['status']} does not go with done_on {row.get('done_on')}"
     for where, row in _rows(told, "reports"):
         if row["state"] not in REPORT_WAYS:

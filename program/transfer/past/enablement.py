@@ -46,6 +46,9 @@ def _session(past: Past, row: Row) -> None:
         minutes=row["duration_min"],
         format=row["format"],
         recurrence=row.get("recurrence", ""),
+        place=row.get("place", ""),
+        prerequisites=row.get("prerequisites", ""),
+        seats=row.get("seats"),
         agenda=row.get("agenda", []),
         materials=row.get("materials", []),
         registered=row["registered"],
@@ -87,13 +90,14 @@ def load_onboarding(past: Past) -> int:
             participation = past.who.participations[row["participant"]]
             if not Onboarding.objects.filter(participation=participation).exists():
                 with one_action():
-                    _onboarding(past, row, told["checklist"])
+                    _onboarding(past, row, row.get("checklist", told["checklist"]))
                 count += 1
     return count
 
 
 def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
     participation, lead = past.who.participations[row["participant"]], past.who.people[row["lead_sa"]]
+    apart = row.get("not_applicable", {})
     made = Onboarding.objects.create(
         tenant_id=participation.tenant_id,
         participation=participation,
@@ -115,7 +119,18 @@ def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
     facts = {"done": len(checklist) - len(row["open_items"]), "steps": len(checklist)}
     timeline.record(states.ONBOARDED, about=made, by=lead.actor, at=made.held_at, **imported(**facts))
     day = past.noon(row["completed_on"]) if row.get("completed_on") else past.as_of
-    for step in OnboardingStep.objects.filter(onboarding=made).exclude(text__in=row["open_items"]):
+    for step in OnboardingStep.objects.filter(onboarding=made, text__in=list(apart)):
+        columns = {"settled_at": day, "settled_by": lead.actor, "why": apart[step.text]}
+        move(
+            step,
+            "not_applicable",
+            by=lead.actor,
+            at=day,
+            columns=columns,
+            text=step.text,
+            **imported(why=apart[step.text]),
+        )
+    for step in OnboardingStep.objects.filter(onboarding=made).exclude(text__in=[*row["open_items"], *apart]):
         # What proved it then was kept elsewhere, and the file does not say what it was.
         columns = {"done_on": day.date(), "settled_at": day, "settled_by": lead.actor}
         move(step, "done", by=lead.actor, at=day, columns=columns, text=step.text, evidence="", **imported())
@@ -148,16 +163,18 @@ def _report(past: Past, row: Row) -> None:
         kind=row["kind"],
         period=past.month(row["period"]),
         due_on=past.shift.day(row["due_on"]),
+        text=row.get("text", ""),
+        answer=row.get("answer", ""),
     )
     name, due = row["kind"].replace("_", " "), report.due_on.isoformat()
     told = imported(report=name, period=report.period, due=due)
     begins = past.noon(past.cycle_row["starts_on"])
     timeline.record(states.REPORT_DUE, about=report, by=past.who.manager.actor, at=begins, **told)
     handed_in = min(past.noon(row["due_on"]), past.as_of)
-    business = past.actor(past.participant(row["participant"])["team"]["contacts"]["business"])
+    business = past.of_team(row["participant"], "contacts.business")
     for state in REPORT_WAYS[row["state"]]:
         # The programme writes a report; the participant says whether it is right.
-        by = business if state in ("accepted", "disputed") else past.who.manager.actor
+        by = business if state in ("accepted", "disputed", "returned") else past.who.manager.actor
         at = past.as_of if state in ("draft", "late") else handed_in
         move(report, state, by=by, at=at, why="", **told)
 
@@ -177,14 +194,14 @@ def load_articles(past: Past) -> int:
 
 def _article(past: Past, row: Row) -> None:
     audience = AUDIENCES[row["audience"]]
-    came_from = [case for case in past.told["cases"] if case["id"] in row.get("cases", [])]
-    by = past.actor(came_from[0]["owner"]) if came_from else past.who.manager.actor
+    came_from = [case for case in past.told.get("cases", []) if case["id"] in row.get("cases", [])]
+    by = past.actor(row.get("author") or (came_from[0].get("owner") if came_from else None))
     article = Article.objects.create(
         tenant=past.office,
         code=row["id"],
         title=row["title"],
-        body=_text_of(past, came_from),
-        category=came_from[0]["category"] if came_from else "",
+        body=row["text"] if "text" in row else _text_of(past, came_from),
+        category=row.get("category", came_from[0]["category"] if came_from else ""),
         audience=audience,
         author=by,
         changed_at=past.as_of,
@@ -205,7 +222,7 @@ def _article(past: Past, row: Row) -> None:
                 case=of_case,
                 article=article,
                 kind=ArticleUse.Kind.ORIGIN,
-                by=past.actor(case["owner"]),
+                by=past.actor(case.get("owner")),
                 at=of_case.resolved_at or past.as_of,
                 **imported(),
             )

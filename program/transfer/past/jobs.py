@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
 
 from clusters import states
 from clusters.engine import names
 from clusters.models import Cluster, Job, Revision
 from program.transfer.dates import Row
 from program.transfer.one_action import one_action
+from program.transfer.past.checks import JOB_LIVES
 from program.transfer.past.rows import Past, imported, known
 from program.transfer.programme_file import clusters
 from program.transfer.words import JOB_ENDS
@@ -18,12 +21,18 @@ from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for
 
+NOT_SEEN = _("It came with a file. Nobody has seen it since.")
 
-def load(past: Past) -> tuple[int, list[str]]:
-    """How many came in, and which wait for a cluster that is not there yet."""
+
+def load(past: Past, *, living: bool = False) -> tuple[int, list[str]]:
+    """How many came in, and which wait for a cluster that is not there yet.
+
+    `living`: also those that ran or waited there. Nobody has seen them here, and that is what is said of them.
+    """
+    told = (*JOB_ENDS, *JOB_LIVES) if living else tuple(JOB_ENDS)
     count, waiting = 0, []
     for participant in past.told["participants"]:
-        rows = [row for row in past.of("jobs", participant["slug"]) if row["state"] in JOB_ENDS]
+        rows = [row for row in past.of("jobs", participant["slug"]) if row["state"] in told]
         with acting_for(past.who.tenants[participant["slug"]], staff=True):
             there = known(states.JOB_WISHED)
             missing = [row for row in rows if row["id"] not in there]
@@ -31,7 +40,7 @@ def load(past: Past) -> tuple[int, list[str]]:
             for row in missing:
                 if row["cluster"] in made:
                     with one_action():
-                        _job(past, row, made[row["cluster"]], past.actor(participant["team"]["contacts"]["ml"]))
+                        _job(past, row, made[row["cluster"]], past.of_team(participant["slug"], "contacts.ml"))
                     count += 1
                 else:
                     waiting.append(row["id"])
@@ -51,6 +60,8 @@ def _job(past: Past, row: Row, cluster: Cluster, by: str) -> None:
         created_at=submitted,
         submitted_at=submitted,
         restarts=row.get("restarts", 0),
+        checkpoint_step=row.get("step") if row.get("last_checkpoint_at") else None,
+        checkpoint_at=past.shift.moment(row["last_checkpoint_at"]) if row.get("last_checkpoint_at") else None,
     )
     job.engine_name = names.job_name(settings.INSTALLATION_ID, job.pk, job.name)
     job.save(force_insert=True)
@@ -58,10 +69,19 @@ def _job(past: Past, row: Row, cluster: Cluster, by: str) -> None:
     timeline.record(
         states.JOB_WISHED, about=job, by=by, at=submitted, nodes=job.nodes, **told | {"imported": row["id"]}
     )
-    if row.get("started_at"):
-        started = past.shift.moment(row["started_at"])
-        move(job, "running", by="engine", at=started, columns={"started_at": started}, **told)
-    _end(job, row, past.shift.moment(row["ended_at"]), by)
+    started = past.shift.moment(row["started_at"]) if row.get("started_at") else None
+    if started or row["state"] == "running":
+        move(job, "running", by="engine", at=started or submitted, columns={"started_at": started}, **told)
+    if row["state"] in JOB_ENDS:
+        _end(job, row, past.shift.moment(row["ended_at"]), by)
+        return
+    with override(None):
+        why = str(NOT_SEEN)
+    unknown = {"unknown_since": past.as_of, "unknown_reason": why, "reason": row.get("reason", "")}
+    if row["state"] == "pending":
+        move(job, "queued", by="engine", at=submitted, columns=unknown, **told)
+    else:
+        Job.objects.filter(pk=job.pk).update(**unknown)
 
 
 def _end(job: Job, row: Row, ended: datetime, by: str) -> None:

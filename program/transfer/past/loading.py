@@ -10,13 +10,13 @@ from program.transfer.past.rows import Past
 Say = Callable[[str], None]
 
 
-def load(past: Past, say: Say) -> None:
-    """The reviews come last: each counts what was imported before it."""
+def load(past: Past, say: Say, *, living: bool = False) -> None:
+    """The reviews come last: each counts what was imported before it. `living`: with the jobs that had not ended."""
     capacity.load_launch_day(past)
     capacity.load_quota_requests(past)
     capacity.load_usage(past)
     capacity.load_extensions(past)
-    ended, waiting = jobs.load(past)
+    ended, waiting = jobs.load(past, living=living)
     say(f"{ended} jobs of the past" + (f"; without a cluster: {', '.join(waiting)}" if waiting else ""))
     health.load(past)
     say(f"{cases.load(past)} cases of the past")

@@ -21,6 +21,8 @@ from tenants.history.moves import move
 from tenants.models import Cycle, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 
+ENDS = ("done", "dropped")
+
 
 def load(past: Past) -> int:
     """In the order of their cut-offs; each review is one transaction. Returns how many came in."""
@@ -33,22 +35,25 @@ def load(past: Past) -> int:
             _end_items(past, past.shift.moment(row["cutoff_at"]))
             _review(past, row, cycle)
     with acting_for(office, staff=True):
+        load_outside(past)
         _end_items(past, None)
     return len(missing)
 
 
 def _review(past: Past, row: Row, cycle: Cycle) -> None:
-    chair, scribe = past.who.people[row["chair"]], past.who.people[row["scribe"]]
-    cutoff, held = past.shift.moment(row["cutoff_at"]), past.shift.moment(row["held_at"])
+    named = {name: past.who.people[row[name]] for name in ("chair", "scribe") if row.get(name)}
+    chair, scribe = (named.get(name, past.who.manager) for name in ("chair", "scribe"))
+    cutoff = past.shift.moment(row["cutoff_at"])
     with one_action():
         # Nobody else writes what is dated this far back: what was imported until now is all there will be.
         review = reviews.freeze(
             cycle=cycle, cutoff=cutoff, by=chair.actor, frozen_at=moment(None), at=cutoff, **imported()
         )
-    Review.objects.filter(pk=review.pk).update(chair=chair, scribe=scribe)
+    Review.objects.filter(pk=review.pk).update(**named)
     _attendance(review, row, past)
     if row["state"] != "closed":
         return
+    held = past.shift.moment(row["held_at"])
     with one_action():
         move(
             review, "in_session", by=chair.actor, at=held, columns={"held_at": held}, number=review.number, **imported()
@@ -71,25 +76,47 @@ def _attendance(review: Review, row: Row, past: Past) -> None:
 
 def _outcome(past: Past, row: Row, review: Review, held: datetime) -> None:
     """What the meeting decided and gave out, in the scribe's hand."""
-    by = past.actor(row["scribe"])
+    by = past.actor(row.get("scribe"))
     for decision in past.told.get("decisions", []):
-        if decision["review"] == row["number"]:
-            tenant, case = _about(past, decision)
-            with one_action():
-                decisions.record_decision(
-                    tenants=[tenant],
-                    text=decision["text"],
-                    decided_by=past.who.people[decision["by"]],
-                    by=by,
-                    case=case,
-                    review=review,
-                    number=decision["id"],
-                    at=held,
-                    **imported(imported=decision["id"]),
-                )
+        if decision.get("review") == row["number"]:
+            _decide(past, decision, review, by, held)
     for item in past.told.get("action_items", []):
-        if item["review"] == row["number"]:
+        if item.get("review") == row["number"]:
             _give(past, item, review, by, held)
+
+
+def load_outside(past: Past) -> None:
+    """What was decided and given out outside of the meetings that the file tells of."""
+    with reading_everyone():
+        there = {*known(states.DECIDED), *known(states.GIVEN)}
+    for row in past.told.get("decisions", []):
+        if row.get("review") is None and row["id"] not in there:
+            at = past.noon(row["decided_on"]) if row.get("decided_on") else past.as_of
+            _decide(past, row, None, past.actor(row.get("recorded_by")), at)
+    for row in past.told.get("action_items", []):
+        if row.get("review") is None and row["id"] not in there:
+            at = past.shift.moment(row["given_at"]) if row.get("given_at") else past.as_of
+            _give(past, row, None, past.who.manager.actor, at)
+
+
+def _decide(past: Past, row: Row, review: Review | None, by: str, at: datetime) -> None:
+    tenant, case = _about(past, row)
+    tenants = [past.who.tenants[slug] for slug in row.get("participants", [])] or [tenant]
+    with one_action():
+        decisions.record_decision(
+            tenants=tenants,
+            text=row["text"],
+            decided_by=past.who.people[row["by"]],
+            by=past.actor(row["recorded_by"]) if row.get("recorded_by") else by,
+            case=case,
+            review=review,
+            number=row["id"],
+            decided_on=past.shift.day(row["decided_on"]) if row.get("decided_on") else None,
+            audience=row.get("audience", "internal"),
+            **{name: row.get(name, "") for name in ("reason", "authority", "affects")},
+            at=at,
+            **imported(imported=row["id"]),
+        )
 
 
 def _conclude(past: Past, row: Row, review: Review, held: datetime) -> None:
@@ -114,7 +141,7 @@ def _conclude(past: Past, row: Row, review: Review, held: datetime) -> None:
             timeline.record(
                 states.ITEM_OUTCOME,
                 about=item,
-                by=past.actor(row["scribe"]),
+                by=past.actor(row.get("scribe")),
                 at=held,
                 case=item.case.number,
                 number=review.number,
@@ -123,11 +150,13 @@ def _conclude(past: Past, row: Row, review: Review, held: datetime) -> None:
             )
 
 
-def _give(past: Past, row: Row, review: Review, by: str, held: datetime) -> None:
+def _give(past: Past, row: Row, review: Review | None, by: str, held: datetime) -> None:
     tenant, case = _about(past, row)
+    if row.get("participant"):
+        tenant = past.who.tenants[row["participant"]]
     owner = past.who.people[row["owner"]]
     # Who has to do it must be able to read it; everything else stays with the office.
-    theirs = next(person["participant"] for person in past.told["people"] if person["handle"] == row["owner"])
+    theirs = next(person.get("participant") for person in past.told["people"] if person["handle"] == row["owner"])
     with one_action():
         given = decisions.give_action_item(
             tenant=tenant,
@@ -137,9 +166,11 @@ def _give(past: Past, row: Row, review: Review, by: str, held: datetime) -> None
             by=by,
             case=case,
             review=review,
-            audience="shared" if theirs else "internal",
+            audience=row.get("audience", "shared" if theirs else "internal"),
+            kind=row.get("kind", "prevent"),
+            evidence=row.get("evidence", ""),
             number=row["id"],
-            at=held,
+            at=past.shift.moment(row["given_at"]) if row.get("given_at") else held,
             **imported(imported=row["id"]),
         )
     with acting_for(tenant, staff=True):
@@ -148,7 +179,7 @@ def _give(past: Past, row: Row, review: Review, by: str, held: datetime) -> None
 
 def _about(past: Past, row: Row) -> tuple[Tenant, Case | None]:
     """The participant whose case it names, and that case; the office when it names none."""
-    named = next((case for case in past.told["cases"] if case["id"] == row.get("case")), None)
+    named = next((case for case in past.told.get("cases", []) if case["id"] == row.get("case")), None)
     if named is None:
         return past.office, None
     tenant = past.who.tenants[named["participant"]]
@@ -160,16 +191,17 @@ def _end_items(past: Past, until: datetime | None) -> None:
     """Report as done what was done by then, so that each review finds the action items as they were."""
     untouched = _untouched_items()
     for row in past.told.get("action_items", []):
-        if row["status"] != "done" or row["id"] not in untouched:
+        if row["status"] not in ENDS or row["id"] not in untouched:
             continue
-        at = past.noon(row["done_on"])
+        at = past.noon(row["done_on"]) if row.get("done_on") else past.as_of
         if until is None or at <= until:
             with one_action():
                 decisions.end_action_item(
                     item=untouched[row["id"]],
-                    outcome="done",
+                    outcome=row["status"],
+                    why=row.get("why", ""),
                     by=past.actor(row["owner"]),
-                    ended_on=past.shift.day(row["done_on"]),
+                    ended_on=past.shift.day(row["done_on"]) if row.get("done_on") else None,
                     at=at,
                     **imported(),
                 )

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from program.transfer.dates import Row, Shift
+from program.transfer.dates import Row, Shift, field
 from program.transfer.directory import OFFICE, Directory
 from tenants.history.models import Entry
 from tenants.history.timeline import IMPORT
@@ -31,8 +31,12 @@ class Past:
         """The rows of a section that are about one participant."""
         return [row for row in self.told.get(section, []) if row.get("participant") == slug]
 
-    def actor(self, handle: str) -> str:
+    def actor(self, handle: str | None) -> str:
         return self.who.actor(handle)
+
+    def of_team(self, slug: str, place: str) -> str:
+        """Who is in that place of a participant's team, or the programme manager where nobody is."""
+        return self.actor(field(self.participant(slug)["team"], place))
 
     def participant(self, slug: str) -> Row:
         return next(row for row in self.told["participants"] if row["slug"] == slug)
@@ -42,7 +46,9 @@ class Past:
 
     @property
     def cycle_row(self) -> Row:
-        return next(row for row in self.told["cycles"] if row["state"] == "running")
+        """The one that runs, else the last."""
+        rows = self.told["cycles"]
+        return next((row for row in rows if row["state"] == "running"), rows[-1])
 
     @property
     def office(self) -> Tenant:

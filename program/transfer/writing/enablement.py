@@ -1,0 +1,109 @@
+"""Writes onboarding, sessions, reports and what was learnt."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from uuid import UUID
+
+from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
+from program.transfer.dates import Row
+from program.transfer.words import AUDIENCES
+from program.transfer.writing.cases import case_ids
+from program.transfer.writing.names import Writing, day, number, stamp, told
+from support.models import Article, ArticleUse
+
+
+def onboarding(writing: Writing) -> Row:
+    """The list is the same for nearly all; who has another one brings it along."""
+    steps: defaultdict[UUID, list[OnboardingStep]] = defaultdict(list)
+    for step in OnboardingStep.objects.filter(tenant__in=list(writing.slugs)).order_by("position", "pk"):
+        steps[step.onboarding_id].append(step)
+    rows = Onboarding.objects.filter(participation__in=[row.pk for row in writing.participations])
+    found = sorted(rows, key=lambda row: (writing.of_tenant[row.tenant_id].code, writing.slugs[row.tenant_id]))
+    usual = [step.text for step in steps[found[0].pk]] if found else []
+    return {
+        "checklist": usual,
+        "sessions": [_onboarding(writing, row, steps[row.pk], usual) for row in found],
+    }
+
+
+def _onboarding(writing: Writing, row: Onboarding, steps: list[OnboardingStep], usual: list[str]) -> Row:
+    texts = [step.text for step in steps]
+    apart = {step.text: step.why for step in steps if step.state == "not_applicable"}
+    return {
+        "participant": writing.slugs[row.tenant_id],
+        "lead_sa": writing.handle(row.lead_id),
+        "session_at": stamp(row.held_at),
+        "duration_min": row.minutes,
+        "checklist_done": sum(step.state != "open" for step in steps),
+        "open_items": [step.text for step in steps if step.state == "open"],
+        "completed_on": day(row.completed_on),
+        **told(not_applicable=apart or None, checklist=texts if texts != usual else None),
+    }
+
+
+def sessions(writing: Writing) -> list[Row]:
+    """Of the running cycle, without those that were called off."""
+    speakers: defaultdict[UUID, list[str]] = defaultdict(list)
+    for row in Attendance.objects.filter(part="speaker", session__isnull=False).order_by("created_at", "person__email"):
+        if (handle := writing.handle(row.person_id)) is not None:
+            speakers[row.session_id].append(handle)
+    rows = Session.objects.filter(cycle=writing.running, cancelled_at=None).order_by("code")
+    return [
+        {
+            "id": row.code,
+            "kind": row.kind,
+            "title": row.title,
+            "starts_at": stamp(row.starts_at),
+            "duration_min": row.minutes,
+            "format": row.format,
+            "speakers": speakers[row.pk],
+            "registered": row.registered,
+            "attended": row.attended,
+            "survey": {"responses": row.answers, "csat": number(row.satisfaction)} if row.satisfaction else None,
+            "agenda": row.agenda,
+            "materials": row.materials,
+            **told(recurrence=row.recurrence, place=row.place, prerequisites=row.prerequisites, seats=row.seats),
+        }
+        for row in rows
+    ]
+
+
+def reports(writing: Writing) -> list[Row]:
+    rows = Report.objects.filter(participation__in=[row.pk for row in writing.participations])
+    found = sorted(rows, key=lambda row: (writing.of_tenant[row.tenant_id].code, row.due_on, row.kind, row.period))
+    return [
+        {
+            "participant": writing.slugs[row.tenant_id],
+            "kind": row.kind,
+            "period": row.period,
+            "due_on": day(row.due_on),
+            "state": row.state,
+            **told(text=row.text, answer=row.answer),
+        }
+        for row in found
+    ]
+
+
+def articles(writing: Writing) -> list[Row]:
+    """With their texts, and the cases that they came out of."""
+    ids, words = case_ids(writing), {ours: word for word, ours in AUDIENCES.items()}
+    came: defaultdict[UUID, list[str]] = defaultdict(list)
+    for article, case in ArticleUse.objects.filter(kind="origin").values_list("article", "case"):
+        if case in ids:
+            came[article].append(ids[case])
+    return [
+        {
+            "id": row.code,
+            "title": row.title,
+            "audience": words[row.audience],
+            "cases": sorted(came[row.pk]),
+            "state": row.state,
+            **told(category=row.category, text=row.body, author=_author(writing, row.author)),
+        }
+        for row in Article.objects.order_by("code", "pk")
+    ]
+
+
+def _author(writing: Writing, actor: str) -> str | None:
+    return writing.actor(actor) if actor else None
