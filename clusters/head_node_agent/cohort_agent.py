@@ -436,14 +436,16 @@ class Eyes:
 
     def jobs(self):
         """Ours first: when there are too many, others' jobs are left out."""
+        columns = SEPARATOR.join(["%A", "%F", "%K", "%T", "%r", "%N", "%V", "%S", "%e", "%l", "%Q", "%P", "%u", "%j"])
+        lines = self.programs.run("squeue", "--noheader", "--states=all", f"--format={columns}").splitlines()
+        # Asked after the states: what ended in between would be told as an end without its code.
         more = {}
         for line in self.programs.run("scontrol", "show", "job", "--oneliner").splitlines():
             found = re.match(r"JobId=(\d+)", line)
             if found:
                 more[found[1]] = line
-        columns = SEPARATOR.join(["%A", "%F", "%K", "%T", "%r", "%N", "%V", "%S", "%e", "%l", "%Q", "%P", "%u", "%j"])
         rows = []
-        for line in self.programs.run("squeue", "--noheader", "--states=all", f"--format={columns}").splitlines():
+        for line in lines:
             cells = line.split(SEPARATOR, 13)
             if len(cells) == 14:
                 rows.append(self._job(cells, more.get(cells[0].strip(), "")))

@@ -110,8 +110,9 @@ class ByAgent:
     def ended(self, endpoint: AgentEndpoint, since: datetime) -> list[Ended]:
         with acting_for(endpoint.tenant, staff=True):
             agent = _agent(endpoint)
+            whole = since.replace(microsecond=0)  # as Slurm counts
             rows = list(
-                AgentRun.objects.filter(cluster=endpoint.cluster, ended_at__gte=since).order_by(
+                AgentRun.objects.filter(cluster=endpoint.cluster, ended_at__gte=whole).order_by(
                     "ended_at", "external_id", "attempt"
                 )
             )

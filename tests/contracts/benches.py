@@ -275,9 +275,9 @@ class AgentBench(RealBench):
                 break
             self.wait()
         # What others submitted since its last report is not in it yet.
-        live = {name for name in self.slurm.ask("squeue", "-h", "-o", "%j").splitlines() if name != OUTLIVES.name}
-        if live:
-            self.slurm.ask("scancel", f"--user={self.slurm.user}", "--name=" + ",".join(live), check=False)
+        rows = [row.split(maxsplit=1) for row in self.slurm.ask("squeue", "-h", "-o", "%A %j").splitlines()]
+        if live := [number for number, name in rows if name != OUTLIVES.name]:
+            self.slurm.ask("scancel", *live, check=False)
         self.idle(WORKERS)
 
     def fault(self, fault: str, what: str = "submit", **more: Any) -> None:

@@ -1,7 +1,6 @@
 """What every launcher keeps: one list of statements, on the sandbox's Slurm, a real one, Kubernetes, and a head node's agent."""
 
 import dataclasses
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from django.test import override_settings
 from django.test.utils import setup_databases
 from pytest_django.live_server_helper import LiveServer
 
+from clusters import agent_views
 from clusters.access import slurm_endpoint
 from clusters.engine.job_specs import tasks_per_node
 from clusters.jobs import lint as job_lint
@@ -33,8 +33,7 @@ from tests.slurm.cluster import RealSlurm
 from tests.slurm.cutting import CuttingLine
 
 REAL = pytest.param("real", marks=pytest.mark.slurm)
-# The agent beside a real Slurm keeps these statements in most runs and not in all: until it is known why, on demand only.
-AGENT = [pytest.param("agent", marks=pytest.mark.slurm)] if os.environ.get("CONTRACTS_BY_AGENT") else []
+AGENT = pytest.param("agent", marks=pytest.mark.slurm)
 _made: dict[str, Bench] = {}
 
 
@@ -55,6 +54,7 @@ def portal(
             setup_databases(verbosity=0, interactive=False, aliases={"default"})
         place, server = places.settle(make_world()), LiveServer("127.0.0.1")
         line = CuttingLine(server.thread.port)
+        patch.setattr(agent_views, "A_MINUTE", 1_000_000)  # minutes are moments here
         patch.setenv("SLURM_CONF", real_slurm.environment["SLURM_CONF"])
         head = Head(tmp_path_factory.mktemp("head"), line.url + place.path, token=place.token)
         head.settings |= {"search_path": real_slurm.environment["PATH"], "user": real_slurm.user}
@@ -82,7 +82,7 @@ def _bench(name: str, cloud: Sandbox, request: pytest.FixtureRequest) -> Bench:
     return _made[name]
 
 
-@pytest.fixture(params=["sandbox", "kubernetes", REAL, *AGENT])
+@pytest.fixture(params=["sandbox", "kubernetes", REAL, AGENT])
 def bench(cloud: Sandbox, request: pytest.FixtureRequest) -> Bench:
     """The same cluster for all tests, with nothing running on it but what is to outlive its time limit."""
     bench = _bench(request.param, cloud, request)
@@ -241,7 +241,7 @@ def test_the_end_of_the_output_can_be_read(bench):
     assert bench.launcher.tail(bench.account, bench.endpoint, bench.nobody) == ""
 
 
-@on("sandbox", REAL, *AGENT)
+@on("sandbox", REAL, AGENT)
 def test_a_lost_node_is_told_and_the_job_goes_on_under_its_own_id(bench):
     spec = bench.spec(bench.sleep(1200), nodes=2)
     told = bench.submit(spec)
@@ -374,7 +374,7 @@ def test_a_job_gets_the_nodes_that_it_must_have_and_none_that_it_must_not(bench)
         assert bench.end(spec.name).nodes == (one,)
 
 
-@on(REAL, *AGENT)  # the sandbox's Slurm shows none of these
+@on(REAL, AGENT)  # the sandbox's Slurm shows none of these
 def test_what_a_script_asks_in_its_own_lines_reaches_slurm(bench):
     asked = "--cpus-per-task=3 --mem=2G --account=proving --qos=normal --nice=7 --gres=gpu:2 --chdir=/tmp"
     spec = bench.spec(f"#SBATCH {asked}\ntrue")
@@ -411,7 +411,7 @@ def test_the_nodes_are_told_with_what_they_hold(bench):
 
 def test_a_job_that_outlives_its_limit_is_timed_out(bench):
     spec = bench.outlives()  # before the next statement, which makes Slurm forget it
-    ended = bench.until(spec.name, lambda job: job.state in ENDS, tries=500)
+    ended = bench.until(spec.name, lambda job: job.state in ENDS, tries=1_000)
     assert (ended.state, ended.engine_state) == ("timed_out", bench.stopped)
 
 
