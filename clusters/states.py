@@ -108,6 +108,12 @@ RESERVATION: Moves = {
     "active": {"ended"},
     "ended": set(),
 }
+BUDGET_WATCH: Moves = {
+    "within": {"notice"},
+    "notice": {"stopping", "within"},
+    "stopping": {"stopped", "notice", "within"},
+    "stopped": {"stopping", "notice", "within"},
+}
 QUOTA_ENDS = frozenset({"approved", "denied"})
 
 CLUSTER_WISHED = kind("cluster.requested", _("{actor} asked for the cluster {name}: {summary}"), icon="server")
@@ -361,6 +367,64 @@ CAPACITY_LIMIT = kind(
     _(
         "{actor} changed up to how many accelerator-hours a request for capacity is small, from {before} to {after}: {why}"
     ),
+    icon="gauge",
+)
+
+BUDGET_CHANGED = kind(
+    "budget.changed",
+    _("{actor} changed the budget by {delta} {currency}, out of {line}; it is {after} now: {why}"),
+    icon="gauge",
+)
+BUDGET_BELOW_BOUND = kind(
+    "budget.below_bound",
+    _(
+        "{actor} cut the budget by {delta} {currency} to {after}, which is less than what is spent and bound, {total}: {why}"
+    ),
+    icon="alert-triangle",
+    severity="high",
+)
+BUDGET_WARNED = kind(
+    "budget.warned",
+    _("{percent} percent of the budget is spent: {spent} of {budget} {currency}"),
+    icon="gauge",
+    severity="normal",
+)
+kind("budget_watch.within", _("The budget is no longer used up: {spent} of {budget} {currency}"), icon="circle-check")
+kind(
+    "budget_watch.notice",
+    _("The budget is used up, {spent} of {budget} {currency}: nothing new begins"),
+    icon="alert-triangle",
+    severity="high",
+)
+BUDGET_JOBS_TOLD = kind(
+    "budget.jobs_told",
+    _("Jobs are stopped from {at} on, each after its next checkpoint: {names}. Without one so far: {unsaved}"),
+    icon="alert-triangle",
+    severity="high",
+)
+kind(
+    "budget_watch.stopping",
+    _("The budget stays used up, {spent} of {budget} {currency}: jobs are stopped now"),
+    icon="player-stop",
+    severity="high",
+)
+kind(
+    "budget_watch.stopped",
+    _("No job runs any more, the budget is used up: {spent} of {budget} {currency}"),
+    icon="player-stop",
+)
+BUDGET_PAUSED = kind(
+    "budget_watch.paused", _("{actor} paused the stop rule of the budget until {until}: {why}"), icon="player-pause"
+)
+BUDGET_RULE = kind(
+    "budget_watch.rule", _("{actor} set what happens at the limit of the budget: {what}. {why}"), icon="gauge"
+)
+BUDGET_SHRINK_NOT = kind(
+    "budget.not_smaller", _("{name} could not be asked to become smaller: {why}"), icon="alert-triangle"
+)
+BUDGET_RATE = kind(
+    "programme.exchange_rate",
+    _("{actor} entered a rate: 1 {of} is {rate} {currency} from {day} on, by {source}"),
     icon="gauge",
 )
 

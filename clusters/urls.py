@@ -21,6 +21,7 @@ from clusters import (
     views,
 )
 from clusters.accounting import views as usage_views
+from clusters.budgets import views as budget_views
 from clusters.jobs import deed_views as job_deed_views
 from clusters.jobs import launch_views, quarantine_views, search_views
 from clusters.jobs import script_views as job_script_views
@@ -57,6 +58,14 @@ urlpatterns = [
     path("t/<slug:tenant>/reservations/<uuid:pk>/buy/", reservation_views.buy, name="buy_reservation"),
     path("t/<slug:tenant>/reservations/<uuid:pk>/change/", reservation_views.change, name="change_reservation"),
     path("t/<slug:tenant>/reservations/<uuid:pk>/end/", reservation_views.end, name="end_reservation"),
+    path("budgets/", budget_views.budgets, name="budgets"),
+    path("budgets/move/", budget_views.move, name="move_budget"),
+    path("budgets/rate/", budget_views.rate, name="exchange_rate"),
+    path("t/<slug:tenant>/budget/", budget_views.budget, name="budget"),
+    path("t/<slug:tenant>/budget/export/", budget_views.export, name="export_budget"),
+    path("t/<slug:tenant>/budget/change/", budget_views.change, name="change_budget"),
+    path("t/<slug:tenant>/budget/rule/", budget_views.rule, name="budget_rule"),
+    path("t/<slug:tenant>/budget/pause/", budget_views.pause, name="pause_budget"),
     path("usage/", usage_views.all_usage, name="usage"),
     path("usage/export/", usage_views.export, name="export_usage"),
     path("t/<slug:tenant>/clusters/<uuid:pk>/usage/", usage_views.cluster_usage, name="cluster_usage"),

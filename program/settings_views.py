@@ -34,6 +34,8 @@ class RulesForm(forms.ModelForm):
         return [
             (_("When jobs are kept away from a node"), [self[name] for name in programme_settings.QUARANTINE]),
             (_("When a job is said to be idle"), [self[name] for name in programme_settings.IDLE]),
+            (_("What may be launched"), [self[name] for name in programme_settings.GRANTS]),
+            (_("When a budget is reached"), [self[name] for name in programme_settings.BUDGET]),
         ]
 
 

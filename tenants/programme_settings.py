@@ -13,7 +13,9 @@ from tenants.web.problems import Refused, Stale
 
 QUARANTINE = ("quarantine_strikes", "quarantine_days", "quarantine_event_minutes")
 IDLE = ("idle_minutes", "idle_below_percent")
-CHANGEABLE = (*QUARANTINE, *IDLE)
+GRANTS = ("grant_not_set",)
+BUDGET = ("budget_rule", "budget_warn_at", "budget_notice_hours", "budget_patience_hours")
+CHANGEABLE = (*QUARANTINE, *IDLE, *GRANTS, *BUDGET)
 
 
 def programme() -> Programme:

@@ -179,6 +179,11 @@ def _record(made: Examples, participation: Participation) -> None:
         starts_on=timezone.now().date(), ends_on=timezone.now().date() + timedelta(days=30), reason="the larger model",
         by="engine",
     )  # fmt: skip
+    c.BudgetRow.objects.create(
+        **owned, line=f"compute of {made.tenant.slug}", delta=Decimal(9_000_000), currency="USD", why="the plan",
+        reference="D-1", by="engine",
+    )  # fmt: skip
+    c.BudgetWatch.objects.create(**owned, paused_until=timezone.now(), paused_why="the gate", paused_by="engine")
     made.by_noun["reservations"] = c.Reservation.objects.create(
         **owned,
         kind="training_plan",

@@ -44,6 +44,8 @@ DIRECTORY = {
     "tenants_due",
     "tenants_lane",
     "clusters_templateverdict",
+    "clusters_exchangerate",
+    "clusters_pricelist",
 }
 FRAMEWORKS = ("django_", "auth_", "account_", "axes_", "mfa_", "socialaccount_")
 

@@ -1,6 +1,7 @@
 """Tables of the clusters layer, gathered for Django."""
 
 from clusters.models.agent import AgentLog, AgentOrder, AgentRun, HeadNodeAgent
+from clusters.models.budget import BudgetRow, BudgetWatch, ExchangeRate, PriceList
 from clusters.models.capacity import QuotaGrant, QuotaRequest, Reservation, ServiceQuota
 from clusters.models.capacity_request import CapacityRequest
 from clusters.models.cluster import (
@@ -38,6 +39,8 @@ __all__ = [
     "AlertIntake",
     "Attempt",
     "Bucket",
+    "BudgetRow",
+    "BudgetWatch",
     "CloudAccount",
     "Cluster",
     "ClusterAccess",
@@ -45,6 +48,7 @@ __all__ = [
     "ConfigurationVersion",
     "ContainerImage",
     "ExternalObject",
+    "ExchangeRate",
     "FileSystem",
     "HeadNodeAgent",
     "InstalledChart",
@@ -71,6 +75,7 @@ __all__ = [
     "Orphan",
     "PairTest",
     "Preflight",
+    "PriceList",
     "PreflightLine",
     "Proof",
     "Quarantine",

@@ -27,6 +27,7 @@ class Operation(TenantOwned):
         NOBODY = "", _("nobody else")
         SIZE = "size", _("somebody else: it takes more instances than are free of approval")
         DATA = "data", _("somebody else: data would be gone, or no longer where jobs look for it")
+        BUDGET = "budget", _("somebody: the budget is used up, and nodes would go")
 
     SUBJECT = "operation"
     MOVES = states.OPERATION

@@ -157,6 +157,11 @@ def tied(to: str, *, null: bool = False, related_name: str | None = None) -> mod
     )
 
 
+def warn_at() -> list[int]:
+    """Percentages of a budget at which somebody is told."""
+    return [50, 80, 95]
+
+
 class Programme(models.Model):
     """The national programme and the settings its office may change."""
 
@@ -217,10 +222,61 @@ class Programme(models.Model):
             "Where the use of its accelerators is measured, a silent job that uses them this much is not idle."
         ),
     )
+    grant_not_set = models.CharField(
+        _("where nothing is granted yet"),
+        max_length=6,
+        default="tell",
+        choices=[("tell", _("let it through, and say so")), ("refuse", _("refuse it"))],
+        help_text=_("A cluster of an instance type of which nobody has said how many the participant may have."),
+    )
+    budget_rule = models.CharField(
+        _("at the limit"),
+        max_length=6,
+        default="refuse",
+        choices=[
+            ("tell", _("tell")),
+            ("refuse", _("tell, and refuse what is new at the limit")),
+            ("stop", _("tell, refuse, and stop jobs at the limit")),
+        ],
+        help_text=_("What happens when a participant's budget is spent. A participant may have its own rule."),
+    )
+    budget_warn_at = ArrayField(
+        models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(100)]),
+        verbose_name=_("told at percent"),
+        default=warn_at,
+        size=6,
+        help_text=_("At each its business lead and the account team are told, once. Numbers with commas between them."),
+    )
+    budget_notice_hours = models.PositiveSmallIntegerField(
+        _("warning time, hours"),
+        default=72,
+        validators=[MinValueValidator(1), MaxValueValidator(720)],
+        help_text=_("So long after the limit was told no job is stopped."),
+    )
+    budget_patience_hours = models.PositiveSmallIntegerField(
+        _("waiting for a checkpoint, hours"),
+        default=24,
+        validators=[MinValueValidator(1), MaxValueValidator(168)],
+        help_text=_(
+            "After the warning time a job that saves checkpoints is ended after its next one, at the latest then."
+        ),
+    )
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                condition=models.Q(grant_not_set__in=["tell", "refuse"]), name="grant_not_set_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(budget_rule__in=["tell", "refuse", "stop"]), name="budget_rule_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(budget_notice_hours__range=(1, 720)), name="budget_notice_hours_range"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(budget_patience_hours__range=(1, 168)), name="budget_patience_hours_range"
+            ),
             models.CheckConstraint(
                 condition=models.Q(quarantine_strikes__range=(1, 20)), name="quarantine_strikes_range"
             ),

@@ -49,6 +49,8 @@ CONNECT = frozenset(
 )  # cloud accounts
 LAUNCH = OPERATE | {ML_ENGINEER}
 APPROVE = frozenset({PROGRAMME_MANAGER, LEAD_ARCHITECT})
+# Who keeps the money: a participant's budget, moves of it, rates, and pauses of the rule at its limit.
+KEEP_BUDGET = frozenset({PROGRAMME_MANAGER, PROGRAMME_OFFICER})
 # Who may say that hours are counted wrong, and who answers: the office counts, the participant says whether it is right.
 DISPUTE = frozenset(
     {PROGRAMME_MANAGER, LEAD_ARCHITECT, ACCOUNT_TEAM, BUSINESS_LEAD, TECHNICAL_LEAD, PLATFORM_ENGINEER, ML_ENGINEER}

@@ -12,6 +12,7 @@ from tenants.wall import roles
 Nav = list[dict[str, Any]]
 # The last word of an address's name -> the entry of the navigation it lies under.
 SECTIONS = {
+    "budget": "budgets", "change_budget": "budgets", "pause_budget": "budgets", "move_budget": "budgets", "budget_rule": "budgets", "exchange_rate": "budgets",
     "cluster": "clusters", "job": "jobs", "cluster_usage": "usage", "searches": "clusters", "search": "clusters", "dispute_usage": "usage", "settle_usage": "usage", "tenant_capacity": "capacity", "small_requests": "capacity", "ask_for_capacity": "capacity", "capacity_request": "capacity",
     "decide_capacity": "capacity", "withdraw_capacity": "capacity", "reservation": "capacity", "case": "cases", "review": "reviews", "item": "reviews",
     "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
@@ -22,7 +23,7 @@ SECTIONS = {
     "invite": "people", "accept_request": "people", "confirm_access": "people", "erasures": "people", "ask_erasure": "people", "erase_person": "people", "decline_erasure": "people", "seat": "people", "contact": "people", "article": "articles", "article_version": "articles", "case_articles": "cases",
 }  # fmt: skip
 
-OF_A_TENANT = ("people",)
+OF_A_TENANT = ("people", "budget")
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -61,6 +62,13 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
         ("", True, "jobs", _("Jobs"), "job"),
         ("", reads, "usage", _("Usage"), "quota"),
         ("", reads, "capacity", _("Capacity"), "nodes"),
+        (
+            "",
+            office or (bool(tenant) and reads),
+            "budgets" if office else "budget",
+            _("Budgets") if office else _("Budget"),
+            "chart",
+        ),
         ("", True, "cases", _("Cases"), "case"),
         ("", True, "articles", _("Articles"), "file"),
         ("", reads, "catalogue", _("Catalogue"), "architecture"),

@@ -12,7 +12,8 @@ from tenants.wall.acting import acting_for
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 PAGE, CHANGE = "/t/programme/rules/", "/t/programme/rules/change/"
 SENT = {"quarantine_strikes": "2", "quarantine_days": "10", "quarantine_event_minutes": "15", "idle_minutes": "45",
-        "idle_below_percent": "8", "version": "1"}  # fmt: skip
+        "idle_below_percent": "8", "grant_not_set": "refuse", "budget_rule": "stop", "budget_warn_at": "60, 90",
+        "budget_notice_hours": "48", "budget_patience_hours": "12", "version": "1"}  # fmt: skip
 
 
 @pytest.fixture
@@ -34,6 +35,7 @@ def test_the_office_changes_them_and_the_engine_goes_by_them(world, client):
         None,
         45,
     ]
+    assert entry.facts["changes"]["budget_warn_at"] == [[50, 80, 95], [60, 90]]
     stale = client.post(CHANGE, SENT | {"quarantine_strikes": "4"})
     assert stale.status_code in (409, 412) and Programme.objects.get().quarantine_strikes == 2
     assert client.post(CHANGE, SENT | {"version": "2", "idle_minutes": ""}).status_code == 303
@@ -43,7 +45,8 @@ def test_the_office_changes_them_and_the_engine_goes_by_them(world, client):
 @pytest.mark.parametrize(
     ("field", "value"),
     [("quarantine_strikes", "0"), ("quarantine_strikes", "21"), ("quarantine_days", "91"), ("idle_minutes", "0"),
-     ("quarantine_event_minutes", "1441"), ("idle_below_percent", "101"), ("idle_below_percent", "x"), ("version", "")],
+     ("quarantine_event_minutes", "1441"), ("idle_below_percent", "101"), ("idle_below_percent", "x"), ("version", ""),
+     ("budget_warn_at", "60, 101"), ("budget_warn_at", "x"), ("budget_rule", "delete"), ("budget_notice_hours", "0")],
 )  # fmt: skip
 def test_what_breaks_a_limit_is_refused_and_named(world, client, field, value):
     answer = client.post(CHANGE, SENT | {field: value})

@@ -14,6 +14,9 @@ register = template.Library()
 
 # state -> (family, words); the family decides colour and shape, the words carry the meaning.
 FAMILIES: dict[str, tuple[str, Any]] = {
+    "within": ("good", gettext_lazy("within the budget")),
+    "notice": ("warn", gettext_lazy("used up")),
+    "stopping": ("bad", gettext_lazy("stopping jobs")),
     "firing": ("bad", gettext_lazy("firing")),
     "requested": ("neutral", gettext_lazy("requested")),
     "approved": ("progress", gettext_lazy("approved")),
