@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('clusters', '0027_job_activity'),
-        ('tenants', '0010_budgets'),
+        ('tenants', '0011_budgets'),
     ]
 
     operations = [

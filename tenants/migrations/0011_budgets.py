@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tenants', '0009_programme_rules'),
+        ('tenants', '0010_erasure'),
     ]
 
     operations = [
