@@ -7,7 +7,8 @@ class ClustersConfig(AppConfig):
     name = "clusters"
 
     def ready(self) -> None:
-        import clusters.engine.handlers  # noqa: F401  registers what the workers do
+        import clusters.engine.handlers  # registers what the workers do
+        import clusters.import_kinds  # noqa: F401
         from clusters.models import ExternalObject
         from tenants import files
         from tenants.wall import roles

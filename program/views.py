@@ -81,7 +81,9 @@ def portfolio(request: HttpRequest) -> HttpResponse:
         "form": form,
         "chosen": form.chosen,
     }
-    if not context["staff"]:
+    if context["staff"]:
+        context["office"] = Tenant.objects.filter(is_office=True).first()
+    else:
         context |= home.shown(person=request.person, role=request.role, now=timezone.now())
     page = "program/portfolio.html" + ("#live" if live.asked(request) else "")
     return render(request, page, context, status=200 if form.is_valid() else 400)

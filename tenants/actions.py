@@ -101,7 +101,7 @@ def edit_record(
         what=str(current),
         fields=sorted(changed),
         changes={field: [plain(before[field]), plain(new)] for field, new in changed.items()},
-        **({"why": why} if why else {}),
+        **because(why),
     )
     return current
 
@@ -126,12 +126,18 @@ def _changed_since(block: Any, version: int) -> dict[str, Any] | None:
     return {field: pair[0] for facts in told for field, pair in facts["changes"].items()}  # the oldest comes last
 
 
-def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "portal") -> Any:
+def because(why: str) -> dict[str, str]:
+    """The reason as a fact of an entry, where there is one."""
+    return {"why": why} if why else {}
+
+
+def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "portal", why: str = "") -> Any:
     """Add a line to the record."""
     refuse_what_breaks_a_rule(block)
     block.save(force_insert=True)
     block.kept(by=by)
-    timeline.record(entries.RECORD_ADDED, about=block, by=by, on_behalf_of=on_behalf_of, source=source, what=str(block))
+    told = {"what": str(block), **because(why)}
+    timeline.record(entries.RECORD_ADDED, about=block, by=by, on_behalf_of=on_behalf_of, source=source, **told)
     return block
 
 

@@ -11,6 +11,8 @@ class TenantsConfig(AppConfig):
         import tenants.confirming
         import tenants.entries
         import tenants.history.seals
+        import tenants.import_kinds
+        import tenants.importing
         import tenants.inviting
         import tenants.joining
         import tenants.mail

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tenants import entries
-from tenants.actions import refuse_what_breaks_a_rule
+from tenants.actions import because, refuse_what_breaks_a_rule
 from tenants.history import timeline
 from tenants.models import Contact, Membership, Person, Programme, Tenant, holding
 from tenants.web.problems import Refused, Stale
@@ -29,16 +29,16 @@ def confirm_days() -> int:
     return Programme.objects.order_by("pk").values_list("confirm_access_days", flat=True).first() or 90
 
 
-def add(*, tenant: Tenant, by: str, **told: Any) -> Contact:
+def add(*, tenant: Tenant, by: str, why: str = "", **told: Any) -> Contact:
     """Write down who answers for a duty. Raises Refused (422) for what breaks a rule."""
     row = Contact(tenant=tenant, checked_by=by, **told)
     _refuse_unfit(row)
     row.save(force_insert=True)
-    timeline.record(entries.CONTACT_ADDED, about=row, by=by, contact_duty=row.duty)
+    timeline.record(entries.CONTACT_ADDED, about=row, by=by, contact_duty=row.duty, **because(why))
     return row
 
 
-def edit(*, contact: Contact, by: str, version: int, **told: Any) -> Contact:
+def edit(*, contact: Contact, by: str, version: int, why: str = "", **told: Any) -> Contact:
     """Change a contact; that is also to say that it is right. The history names the fields and keeps no address."""
     row = _held(contact, version, told)
     changed = sorted(field for field, new in told.items() if getattr(row, field) != new)
@@ -49,7 +49,7 @@ def edit(*, contact: Contact, by: str, version: int, **told: Any) -> Contact:
     _refuse_unfit(row)
     row.version, row.checked_at, row.checked_by = row.version + 1, timezone.now(), by
     row.save()
-    timeline.record(entries.CONTACT_CHANGED, about=row, by=by, contact_duty=row.duty, fields=changed)
+    timeline.record(entries.CONTACT_CHANGED, about=row, by=by, contact_duty=row.duty, fields=changed, **because(why))
     return row
 
 

@@ -53,6 +53,12 @@ WORK_AGAIN = kind(
     audience="internal",
     icon="refresh",
 )
+IMPORT_ASKED = kind("import.checking", _("{actor} sent {file} to be checked"), icon="file")
+kind("import.checked", _("{file} was checked: {new} new, {changed} changed"), icon="file")
+kind("import.faulty", _("{file} was checked and has faults ({problems}), so nothing of it is imported"), icon="file")
+kind("import.applying", _("{actor} asked for {file} to be imported"), icon="file")
+kind("import.imported", _("{actor} imported {file}: {new} new, {changed} changed"), icon="file")
+kind("import.cancelled", _("{actor} called off the import of {file}"), icon="file")
 kind("participation.selected", _("Selected for the cycle"), icon="flag")
 kind("participation.onboarding", _("Onboarding began"), icon="flag")
 kind("participation.active", _("The participation is active"), icon="flag")

@@ -116,7 +116,7 @@ def name_from(text: str) -> str:
 
 def handed_out(attachment: Attachment) -> HttpResponse:
     """The file as a download, checked against its digest; never shown inline, whatever it says it is."""
-    response = HttpResponse(_content(attachment), content_type="application/octet-stream")
+    response = HttpResponse(content_of(attachment), content_type="application/octet-stream")
     response["Content-Disposition"] = content_disposition_header(True, attachment.name) or "attachment"
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "sandbox; default-src 'none'"
@@ -124,7 +124,7 @@ def handed_out(attachment: Attachment) -> HttpResponse:
     return response
 
 
-def _content(attachment: Attachment) -> bytes:
+def content_of(attachment: Attachment) -> bytes:
     try:
         with default_storage.open(attachment.stored_as) as stored:
             content: bytes = stored.read()

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tenants import entries, mail
-from tenants.actions import NEWCOMER
+from tenants.actions import NEWCOMER, because
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Delivery, Invitation, Membership, Person, Programme, Tenant
@@ -125,6 +125,7 @@ def invite(
     ends_on: date | None = None,
     language: str = "en",
     team: str = "",
+    why: str = "",
 ) -> Invitation:
     """Invite an address to a tenant, by mail. Raises Refused when a seat or an open invitation is there already."""
     email, now = cleaned_address(email), timezone.now()
@@ -139,7 +140,7 @@ def invite(
     )  # fmt: skip
     made.digest = digest_of(link_token(made))
     made.save(force_insert=True)
-    timeline.record(entries.INVITED, about=made, by=by, role=role, until=made.expires_at.isoformat())
+    timeline.record(entries.INVITED, about=made, by=by, role=role, until=made.expires_at.isoformat(), **because(why))
     _write(made)
     return made
 

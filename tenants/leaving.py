@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tenants import entries
-from tenants.actions import NEWCOMER
+from tenants.actions import NEWCOMER, because
 from tenants.contacts import forget
 from tenants.history import timeline
 from tenants.history.moves import move
@@ -92,6 +92,7 @@ def change(
     starts_on: date | None = None,
     ends_on: date | None = None,
     team: str | None = None,
+    why: str = "",
 ) -> Membership:
     """Another role from a day on (today unless said), or another last day of the same one; the seat that holds then.
 
@@ -102,7 +103,7 @@ def change(
     refuse_a_role_not_theirs_to_give(role, giver, row.tenant)
     first = starts_on or max(today, row.starts_on)
     if (role, team if team is not None else row.team) == (row.role, row.team) and starts_on in (None, row.starts_on):
-        return _until(row, ends_on, by, person, today)
+        return _until(row, ends_on, by, person, today, why)
     refuse_unfit_days(first, ends_on, today)
     if role not in roles.LEADS or ends_on is not None or row.tenant.is_office:
         _refuse_the_last_lead(row, person)
@@ -115,14 +116,20 @@ def change(
         person=row.person, tenant=row.tenant, role=role, team=row.team if team is None else team,
         starts_on=first, ends_on=ends_on, confirmed_at=timezone.now(),
     )  # fmt: skip
-    told = {"person": str(row.person_id), "was_role": row.role, "role": role, "starts_on": first.isoformat()}
+    told = {
+        "person": str(row.person_id),
+        "was_role": row.role,
+        "role": role,
+        "starts_on": first.isoformat(),
+        **because(why),
+    }
     timeline.record(entries.ROLE_CHANGED, about=row.tenant, by=by, **told)
     if role == roles.SERVICE_ENGINEER and new.team:
         due.wish(NEWCOMER, new.pk, tenant=row.tenant)
     return new
 
 
-def _until(row: Membership, ends_on: date | None, by: str, person: Person, today: date) -> Membership:
+def _until(row: Membership, ends_on: date | None, by: str, person: Person, today: date, why: str = "") -> Membership:
     if ends_on == row.ends_on:
         return row
     refuse_unfit_days(max(today, row.starts_on), ends_on, today)
@@ -132,7 +139,13 @@ def _until(row: Membership, ends_on: date | None, by: str, person: Person, today
     days = [day.isoformat() if day else "" for day in (row.ends_on, ends_on)]
     Membership.objects.filter(pk=row.pk).update(ends_on=ends_on)
     row.ends_on = ends_on
-    told = {"person": str(row.person_id), "role": row.role, "until": days[1], "changes": {"ends_on": days}}
+    told = {
+        "person": str(row.person_id),
+        "role": row.role,
+        "until": days[1],
+        "changes": {"ends_on": days},
+        **because(why),
+    }
     timeline.record(entries.DAYS_CHANGED, about=row.tenant, by=by, **told)
     return row
 

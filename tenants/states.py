@@ -35,6 +35,15 @@ JOIN_REQUEST: Moves = {
 
 ERASURE: Moves = {"open": {"done", "declined"}, "done": set(), "declined": set()}
 
+IMPORT: Moves = {
+    "checking": {"checked", "faulty", "cancelled"},
+    "checked": {"applying", "imported", "cancelled"},
+    "applying": {"imported", "checked", "faulty", "cancelled"},
+    "faulty": set(),
+    "imported": set(),
+    "cancelled": set(),
+}
+
 
 def checked(noun: str, moves: Moves, column: str = "state") -> models.CheckConstraint:
     """A constraint that refuses a word which is no state of `noun`."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, path
 
-from tenants import erasing_views, file_views, joining_views, mail_views, people_views, views
+from tenants import erasing_views, file_views, import_views, joining_views, mail_views, people_views, views
 from tenants.record_blocks import BLOCKS
 
 
@@ -46,6 +46,12 @@ urlpatterns = [
     path("join/", joining_views.ask_to_join, name="ask_to_join"),
     path("join/<str:token>/", joining_views.invitation, name="invitation"),
     path("t/<slug:tenant>/participations/<uuid:pk>/edit/", views.edit_participation, name="edit_participation"),
+    path("t/<slug:tenant>/tables/", import_views.tables, name="tables"),
+    path("t/<slug:tenant>/tables/<slug:word>/", import_views.table, name="table"),
+    path("t/<slug:tenant>/tables/<slug:word>/export/", import_views.export, name="export_table"),
+    path("t/<slug:tenant>/imports/<uuid:pk>/", import_views.import_page, name="import"),
+    path("t/<slug:tenant>/imports/<uuid:pk>/apply/", import_views.apply_import, name="apply_import"),
+    path("t/<slug:tenant>/imports/<uuid:pk>/cancel/", import_views.cancel_import, name="cancel_import"),
     path("t/<slug:tenant>/record/confirm/", views.confirm_block, name="confirm_block"),
     *_record_pages(),
 ]

@@ -57,6 +57,7 @@ from tenants.models import (
     Evaluation,
     FrameworkUse,
     IdempotencyKey,
+    Import,
     JoinRequest,
     Membership,
     Milestone,
@@ -79,7 +80,7 @@ NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
 OFFICES = {"rules", "erasures", "reviews", "launches", "sessions", "articles", "asked-reports"}
 # What these speak of is everybody's: the same for all who may read at all.
-EVERYBODYS = {"catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles"}
+EVERYBODYS = {"tables", "catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles"}
 BODY = {
     "architecture": "hyperpod-slurm",
     "version": "2026.11",
@@ -136,6 +137,7 @@ def make(world: World, tenant: Tenant, number: int) -> Examples:
         _work(made)
         _history(made, participation, world)
     made.by_noun |= {noun: Named("hyperpod-slurm") for noun in EVERYBODYS}
+    made.by_noun["tables"] = Named("model")
     made.by_noun |= {noun: Named("torchrun") for noun in ("from", "job-templates")}
     # Pages speak of one thing in the singular, and of entries where they show the history.
     same = {"model": "models", "quota": "quotas", "history": "entries"}
@@ -475,6 +477,16 @@ def _history(made: Examples, participation: Participation, world: World) -> None
             by="engine",
             audience=audience,
         )
+    person = world.person("ml_engineer", made.tenant)
+    made.by_noun["imports"] = Import.objects.create(
+        tenant=made.tenant, table="model", name="models.csv", format="csv", state="checked", person=person, role="ml_engineer",
+        asked_by=person.actor, rows=2, added=1, same=1, marks=[[2, "0a1b2c3d4e5f"]], problems=[], meanwhile=[2],
+        changes=[{"line": 2, "what": "new", "name": "M9", "cells": [["name", "", "Nine"]]}],
+    )  # fmt: skip
+    text = (
+        b"participant,code,name,family,total_params_b,active_params_b\n,M9,Nine,dense,7,7\n,M1,Language,dense,70,70\n"
+    )
+    attach(about=made.by_noun["imports"], name="models.csv", content=text, media_type="text/csv", by=person.actor)
     _people(made, lead)
     made.by_noun["deliveries"] = Delivery.objects.create(
         tenant=made.tenant, person=lead, kind="case-given", about=made["cases"].pk, key="0", error="Mailbox full"

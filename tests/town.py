@@ -57,6 +57,10 @@ def ask(client: Client, method: str, address: str, body: Any = None, **headers: 
     kind = "application/json" if address.startswith("/api/") else "application/x-www-form-urlencoded"
     with nothing_stays():
         answer = client.generic(method, address, body or b"", content_type=kind, headers=headers)
+        if answer.streaming:
+            # Read whole while its rows are there, so that it is looked at like any other.
+            whole = b"".join(answer.streaming_content)
+            answer = HttpResponse(whole, status=answer.status_code, headers=dict(answer.items()))
     client.cookies.pop("messages", None)  # the next page would tell what this one did
     return answer
 

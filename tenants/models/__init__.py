@@ -4,6 +4,7 @@ from tenants.history.models import Entry, Note, Seal
 from tenants.models.contacts import Contact
 from tenants.models.delivery import Attachment, Delivery, IdempotencyKey
 from tenants.models.erasing import Erasure
+from tenants.models.imports import Import
 from tenants.models.joining import Invitation, JoinRequest
 from tenants.models.people import ApiToken, Person
 from tenants.models.progress import DataIngest, Evaluation, Milestone, MonitoringLink, Result
@@ -39,6 +40,7 @@ __all__ = [
     "Evaluation",
     "FrameworkUse",
     "IdempotencyKey",
+    "Import",
     "Invitation",
     "JoinRequest",
     "Lane",

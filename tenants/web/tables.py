@@ -16,7 +16,17 @@ def cell(value: Any) -> Any:
         return ""
     if not isinstance(value, str):
         return value
-    return f"'{value}" if value.lstrip(" \n").startswith(FORMULA) else value
+    return f"'{value}" if _would_run(value) else value
+
+
+def unescaped(text: str) -> str:
+    """What `cell` was given: the apostrophe that it put before a formula is taken away, one that was written stays."""
+    return text[1:] if text.startswith("'") and _would_run(text) else text
+
+
+def _would_run(text: str) -> bool:
+    # Also behind apostrophes, or taking one away would change what somebody wrote.
+    return text.lstrip("'").lstrip(" \n").startswith(FORMULA)
 
 
 def as_csv(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> HttpResponse:

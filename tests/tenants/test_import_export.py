@@ -1,0 +1,520 @@
+"""Tables as files: what is read, what a file would do, and that an import is whole or nothing, whatever is sent."""
+
+import io
+import json
+import zipfile
+from decimal import Decimal
+
+import openpyxl
+import pytest
+
+from clusters.models import QuotaGrant
+from clusters.models.ledger import LedgerRow
+from tenants import importing
+from tenants.history.models import Entry
+from tenants.import_export import KINDS, Current, decide
+from tenants.models import (
+    Contact,
+    Import,
+    Invitation,
+    Membership,
+    Milestone,
+    Participation,
+    Tenant,
+    TrainingModel,
+)
+from tenants.sheet_writing import written
+from tenants.sheets import MOST_ROWS, read
+from tenants.wall.acting import acting_for, reading_everyone
+from tenants.web.problems import Refused
+from tenants.web.tables import cell, unescaped
+from tenants.work import due, loop
+
+HEAD = "participant,code,name,family,total_params_b,active_params_b"
+M1 = "hoshi,M1,One,dense,70,70"
+MODEL, SOFTWARE = KINDS["model"], KINDS["software"]
+
+
+def table(content: bytes | str, name: str = "t.csv"):
+    content = content.encode() if isinstance(content, str) else content
+    return importing.parsed(MODEL, name, content, alone=False)
+
+
+def cells(sheet, column: str) -> list[str]:
+    return [line.cells[column].text for line in sheet.lines]
+
+
+def book(*rows, sheets: int = 1) -> bytes:
+    made = openpyxl.Workbook()
+    for row in rows:
+        made.active.append(row)
+    for _more in range(sheets - 1):
+        made.create_sheet()
+    kept = io.BytesIO()
+    made.save(kept)
+    return kept.getvalue()
+
+
+def packed(**parts: bytes) -> bytes:
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in parts.items():
+            made.writestr(name, content)
+    return kept.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{HEAD}\n{M1}\n".encode(),
+        f"{HEAD}\n{M1}\n".encode("utf-8-sig"),
+        f"{HEAD}\n{M1}\n".replace(",", ";").encode(),
+        f"{HEAD}\n{M1}\n".replace(",", "\t").encode(),
+        f"{HEAD}\r{M1}\r".encode(),
+        f"\n{HEAD}\r\n\r\n{M1}\r\n,,,,,\r\n".encode(),
+        f"{HEAD}\nhoshi,M1,星の言語モデル,dense,70,70\n".encode("cp932"),
+    ],
+    ids=["utf-8", "bom", "semicolons", "tabs", "cr only", "blank lines", "shift_jis"],
+)
+def test_ways_to_write_the_same_table_are_read(content):
+    sheet = table(content)
+    assert cells(sheet, "code") == ["M1"] and cells(sheet, "participant") == ["hoshi"] and not sheet.problems
+    assert cells(sheet, "name")[0] in ("One", "星の言語モデル")
+
+
+YAML_ROW = '- participant: "hoshi"\n  code: "M1"\n'
+TOO_DEEP = "- &a [x]\n" + "- &b [*a, *a]\n- &a [*b, *b]\n" * 30
+REFUSED = [
+    ("UTF-16", f"{HEAD}\n{M1}".encode("utf-16"), "t.csv", "encoding", 422, "UTF-8"),
+    ("Latin-1", f"{HEAD}\nhoshi,M1,Société é,dense,1,1\n".encode("latin-1"), "t.csv", "encoding", 422, "Line 2"),
+    ("a NUL", f"{HEAD}\nho\x00shi,M1,x,dense,1,1\n", "t.csv", "encoding", 422, "Line 2"),
+    ("nothing", "", "t.csv", "file_empty", 422, "empty"),
+    ("an image", b"\x89PNG\r\n", "t.png", "format", 422, ".csv"),
+    ("a workbook of an old kind", b"\xd0\xcf\x11\xe0\xa1\xb1", "t.xls", "format", 422, ".xlsx"),
+    ("a workbook called CSV", packed(x=b"y"), "t.csv", "format", 422, "ending"),
+    ("CSV called a workbook", HEAD, "t.xlsx", "format", 422, "ending"),
+    ("any archive", packed(x=b"y"), "t.xlsx", "workbook", 422, "damaged"),
+    ("half a workbook", book(["participant"])[:400], "t.xlsx", "workbook", 422, "damaged"),
+    ("two sheets", book(HEAD.split(","), sheets=2), "t.xlsx", "sheets", 422, "2 sheets"),
+    ("a bomb", packed(x=b"0" * 210 * 1024 * 1024), "t.xlsx", "workbook_size", 413, "200 MiB"),
+    (
+        "an entity",
+        packed(x=b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "a">]>'),
+        "t.xlsx",
+        "workbook",
+        422,
+        "damaged",
+    ),
+    (
+        "columns",
+        f"{HEAD.replace('code,', '')},nmae,name\n",
+        "t.csv",
+        "columns",
+        422,
+        "'nmae'; there twice: name; missing: code",
+    ),
+    (
+        "an open quotation mark",
+        f'{HEAD}\n{M1}\nhoshi,"M2,Two,dense,1,1\nhoshi,M3,Three,dense,1,1\n',
+        "t.csv",
+        "quote",
+        422,
+        "line 3",
+    ),
+    ("too many rows", f"{HEAD}\n" + f"{M1}\n" * (MOST_ROWS + 1), "t.csv", "too_many_rows", 413, "20000"),
+    ("a tag", "- !!python/object/apply:os.system ['id']\n", "t.yaml", "yaml", 422, "Line 1 has the tag"),
+    ("an alias bomb", TOO_DEEP, "t.yaml", "yaml", 422, "anchor"),
+    ("a circle", "&a\n- *a\n", "t.yaml", "yaml", 422, "anchor"),
+    ("a tab", "- participant: x\n\tcode: y\n", "t.yaml", "yaml", 422, "Line 2"),
+    ("a key twice", f"{YAML_ROW}  code: 'M2'\n", "t.yaml", "yaml", 422, "Line 3"),
+    ("two documents", f"{YAML_ROW}---\n{YAML_ROW}", "t.yaml", "yaml", 422, "second document"),
+    ("no list", "participant: hoshi\n", "t.yaml", "yaml", 422, "list of rows"),
+    ("a list in a cell", "- participant: [hoshi]\n", "t.yaml", "yaml", 422, "Line 1"),
+    ("columns in YAML", f"{YAML_ROW}  nmae: 'x'\n", "t.yaml", "columns", 422, "'nmae'"),
+    ("many levels", "[" * 5000, "t.yaml", "yaml", 422, "Line 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "code", "status", "says"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED]
+)
+def test_what_is_no_table_is_refused_with_the_place_and_the_way_out(content, name, code, status, says):
+    with pytest.raises(Refused) as refused:
+        table(content, name)
+    assert (refused.value.code, refused.value.status) == (code, status), refused.value
+    assert says in str(refused.value)
+
+
+def test_all_that_is_wrong_with_the_columns_is_data_too():
+    with pytest.raises(Refused) as refused:
+        table("participant,nmae,coed,name,name\n")
+    facts = refused.value.facts
+    assert (facts["unknown"], facts["twice"], facts["missing"]) == (["nmae", "coed"], ["name"], ["code"])
+
+
+def test_a_line_of_another_length_is_a_fault_of_that_line():
+    sheet = table(f"{HEAD}\n{M1},more\nhoshi,M2\n")
+    assert [(problem.line, "6 columns" in problem.sentence) for problem in sheet.problems] == [(2, True), (3, True)]
+
+
+@pytest.mark.parametrize(
+    "text", ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "'=1", "''+x", " =1", "plain", "'quoted", "", "'"]
+)
+def test_a_cell_that_a_spreadsheet_would_run_is_text_and_comes_back_as_it_was(text):
+    assert unescaped(cell(text)) == text
+    assert not cell(text).lstrip().startswith(("=", "+", "-", "@")) or text == "plain"
+
+
+WRONG = [  # cell, column, what the sentence says
+    ("1,000", "layers", "without separators"),
+    ("١٢", "layers", "no number"),
+    ("1e9", "total_params_b", "no number"),
+    ("NaN", "total_params_b", "no number"),
+    ("012", "layers", "no number"),
+    ("-1", "total_params_b", "greater than or equal to 0"),
+    ("99999999999999999999", "layers", "2147483647"),
+    ("1.2345678", "total_params_b", "3 decimal places"),
+    ("densee", "family", "'dense'"),
+    ("x" * 41, "code", "at most 40"),
+    ("(clear)", "code", "cannot be cleared"),
+]
+
+
+@pytest.mark.parametrize(("value", "column", "says"), WRONG)
+def test_a_bad_cell_is_told_with_its_line_and_column(value, column, says):
+    given = dict(zip(HEAD.split(","), M1.split(","), strict=True)) | {column: f'"{value}"'}
+    sheet = table(f"{','.join(given)}\n{','.join(given.values())}\n")
+    _steps, [problem] = decide(MODEL, sheet, [], {"hoshi": 1}, {"hoshi": {"C2": 1}})
+    assert (problem.line, problem.column) == (2, column) and says in problem.sentence
+
+
+TYPED = [  # as YAML writes it, column, what it is taken for
+    ("no", "name", "a yes or no, read as False"),
+    ("012", "name", "a number, read as 10"),
+    ("12:30", "name", "a number, read as 750"),
+    ("2024-01-01", "name", "a date, read as 2024-01-01"),
+    ("3.10", "precision", "a number, read as 3.1"),
+    ("~", "name", "nothing at all"),
+    ("1.0e+3", "total_params_b", "a number, read as 1000.0"),
+    ("012", "layers", "a number, read as 10"),
+    ("12:30", "layers", "a number, read as 750"),
+]
+
+
+@pytest.mark.parametrize(("value", "column", "says"), TYPED)
+def test_what_yaml_would_silently_turn_into_something_else_is_refused(value, column, says):
+    sheet = table(f"{YAML_ROW}  {column}: {value}\n", "t.yaml")
+    _steps, [problem] = decide(MODEL, sheet, [], {"hoshi": 1}, {"hoshi": {"C2": 1}})
+    assert (problem.column, says in problem.sentence) == (column, True), problem.sentence
+
+
+def test_a_workbooks_numbers_and_formulas_are_text_or_refused():
+    names = ["participant", "code", "name", "family", "total_params_b", "active_params_b", "precision"]
+    sheet = table(book(names, ["hoshi", "M1", "=cmd|' /C calc'!A0", "dense", 70, 7.5, 3.1]), "t.xlsx")
+    assert cells(sheet, "name") == ["=cmd|' /C calc'!A0"] and cells(sheet, "active_params_b") == ["7.5"]
+    _steps, [problem] = decide(MODEL, sheet, [], {"hoshi": 1}, {"hoshi": {"C2": 1}})
+    assert problem.column == "precision" and "text cell" in problem.sentence
+
+
+def current(code: str, **values) -> Current:
+    base = {"participant": "hoshi", "cycle": "C2", "code": code, "name": "One", "family": "dense", "precision": "bf16"}
+    return Current(f"id-{code.lower()}", base | values)
+
+
+DECIDED = [  # header, row, what it does, what changes
+    ("participant,code,name", "hoshi,M1,One", "same", []),
+    ("participant,code,name", "hoshi,M1,Two", "changed", ["name"]),
+    ("participant,code,name", "hoshi,M1,", "same", []),
+    ("participant,code,precision", "hoshi,M1,(clear)", "changed", ["precision"]),
+    ("id,name", "id-m1,Two", "changed", ["name"]),
+    ("id,code", "ID-M1,M9", "changed", ["code"]),
+]
+
+
+@pytest.mark.parametrize(("header", "row", "what", "changed"), DECIDED)
+def test_a_line_adds_changes_or_says_what_is_there(header, row, what, changed):
+    sheet = table(f"{header}\n{row}\n")
+    [step], problems = decide(MODEL, sheet, [current("M1")], {"hoshi": 1}, {"hoshi": {"C2": 1}})
+    assert not problems and (step.what, sorted(step.changes)) == (what, changed)
+
+
+NOT_DECIDED = [  # header, rows, (line, column) of each fault
+    ("participant,code,name", "umi,M1,x", [(2, "participant")]),
+    ("participant,code,name", "hoshi,M1,x\nhoshi,M1,y", [(3, "code")]),
+    ("id,name", "id-of-another,x", [(2, "id")]),
+    ("id,participant,name", "id-m1,umi,x", [(2, "participant")]),
+    ("participant,code,name", "hoshi,M2,Two", [(2, "family"), (2, "total_params_b"), (2, "active_params_b")]),
+    ("participant,code,cycle", "hoshi,M1,C9", [(2, "cycle")]),
+    (
+        "participant,code,family,layers",
+        "hoshi,M1,moo,x\n,M1,dense,1",
+        [(2, "family"), (2, "layers"), (3, "participant")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("header", "rows", "faults"), NOT_DECIDED)
+def test_every_fault_is_told_not_only_the_first(header, rows, faults):
+    around = {"hoshi": {"C2": 1}, "sora": {"C2": 1}}
+    sheet = table(f"{header}\n{rows}\n")
+    steps, problems = decide(MODEL, sheet, [current("M1")], {"hoshi": 1, "sora": 2}, around)
+    assert [(problem.line, problem.column) for problem in problems] == faults
+
+
+@pytest.mark.parametrize("format", ["csv", "xlsx", "yaml"])
+def test_what_is_written_is_read_as_it_was(format):
+    names = [column.name for column in SOFTWARE.columns]
+    odd = ["", "hoshi", "C2", "=1+1", "3.10\n012, \"no\": 'ü' 星 \u2028", "declared", "2026-01-01T00:00:00+09:00"]
+    content = b"".join(written(SOFTWARE, format, [odd]))
+    sheet = read(content, f"t.{format}", known=names, needed=["participant"])
+    assert [sheet.lines[0].cells[name].text for name in names] == odd
+    assert not any(cell.told for cell in sheet.lines[0].cells.values())
+    empty = read(b"".join(written(SOFTWARE, format, [])), f"t.{format}", known=names, needed=["participant"])
+    assert empty.lines == []
+
+
+def test_every_kind_has_a_template_whose_columns_it_knows():
+    assert {"participants", "people", "contacts", "quotas", "model", "milestone"} <= set(KINDS)
+    for kind in KINDS.values():
+        names = [column.name for column in kind.columns]
+        for format in ("csv", "xlsx", "yaml"):
+            content = b"".join(written(kind, format, []))
+            assert read(content, f"t.{format}", known=names, needed=kind.key).lines == []
+
+
+def begun(world, kind: str, content: str | bytes, *, role="programme_manager", place=None, name="rows.csv"):
+    place = place or world.office
+    person = world.person(role, place if not place.is_office else None)
+    staff = place.is_office
+    with acting_for(place, staff=staff):
+        return importing.begin(
+            kind=KINDS[kind], place=place, name=name, content=content.encode() if isinstance(content, str) else content,
+            media_type="text/csv", person=person, by=person.actor, role=role, staff=staff,
+        )  # fmt: skip
+
+
+def applied(world, run):
+    with acting_for(run.tenant, staff=run.tenant.is_office):
+        return importing.apply(run=run, by=run.asked_by, person=run.person, role=run.role, staff=run.tenant.is_office)
+
+
+def counts() -> tuple[int, ...]:
+    with reading_everyone():
+        return tuple(
+            model.objects.count() for model in (TrainingModel, Contact, Invitation, Membership, Tenant, Entry, Import)
+        )
+
+
+def exported(world, kind: str, place=None, format="csv") -> str:
+    from tenants.sheet_writing import rows_of
+
+    tenants = list(importing.readable(place or world.office).values())
+    return b"".join(
+        written(KINDS[kind], format, rows_of(KINDS[kind], tenants, staff=True, wanted=lambda row: True))
+    ).decode()
+
+
+def test_an_import_is_shown_first_and_then_writes_through_the_actions(world):
+    before = counts()
+    run = begun(world, "model", f"{HEAD}\n{M1}\numi,M1,Wave,moe,300,30\n")
+    assert (run.state, run.added, run.changed) == ("checked", 2, 0)
+    assert run.changes[0]["cells"][2] == ["name", "", "One"] and not before[0]
+    with reading_everyone():
+        assert not TrainingModel.objects.exists()
+    applied(world, run)
+    with acting_for(world.umi):
+        model = TrainingModel.objects.get()
+        entry = Entry.objects.get(subject_id=model.pk)
+        assert (model.name, model.total_params_b, model.version) == ("Wave", Decimal(300), 1)
+        assert (entry.kind, entry.actor, entry.facts["why"]) == ("record.added", run.asked_by, "imported from rows.csv")
+    again = begun(world, "model", exported(world, "model"))
+    assert (again.added, again.changed, again.same) == (0, 0, 2)
+    changed = begun(world, "model", exported(world, "model").replace("Wave", "Tide"))
+    assert changed.changes[0]["cells"] == [["name", "Wave", "Tide"]]
+
+
+def test_one_bad_row_keeps_everything_out_and_every_fault_is_listed(world):
+    rows = [f"hoshi,M{n},Model {n},dense,7,7" for n in range(150)]
+    rows[3], rows[90] = "hoshi,M3,Model 3,dense,7,70", "hoshi,M90,Model 90,dence,7,x"
+    before = counts()
+    with pytest.raises(Refused) as refused:
+        begun(world, "model", "\n".join([HEAD, *rows]))
+    assert refused.value.status == 422 and refused.value.facts["problem_count"] == 2
+    assert [(each["line"], each["column"]) for each in refused.value.facts["problems"]] == [
+        (92, "family"),
+        (92, "active_params_b"),
+    ]
+    rows[90] = "hoshi,M90,Model 90,dense,7,7"
+    with pytest.raises(Refused, match="line 5, column active_params_b: 70 billion active parameters are more"):
+        begun(world, "model", "\n".join([HEAD, *rows]))
+    assert counts() == before
+
+
+def test_rows_of_another_tenant_are_neither_found_nor_written(world):
+    applied(world, begun(world, "model", f"{HEAD}\n{M1}\numi,M1,Wave,moe,300,30\n"))
+    theirs = exported(world, "model", place=world.umi)
+    before = counts()
+    for file in (theirs, theirs.replace("umi", "hoshi"), theirs.replace("umi", "")):
+        with pytest.raises(Refused) as refused:
+            begun(world, "model", file, role="ml_engineer", place=world.hoshi)
+        [problem] = refused.value.facts["problems"]
+        assert problem["column"] in ("participant", "id") and "Wave" not in json.dumps(refused.value.facts)
+    assert counts() == before
+    with pytest.raises(Refused, match="no row with this id here"):  # nor by an account team that does not look after it
+        begun(world, "model", theirs, role="account_team")
+
+
+def test_what_changed_meanwhile_is_not_imported_but_shown(world):
+    applied(world, begun(world, "model", f"{HEAD}\n{M1}\n"))
+    run = begun(world, "model", f"{HEAD}\nhoshi,M1,Two,dense,70,70\n")
+    applied(world, begun(world, "model", f"{HEAD}\nhoshi,M1,Three,dense,70,70\n"))
+    with pytest.raises(Refused) as refused:
+        applied(world, run)
+    assert (refused.value.code, refused.value.facts["lines"]) == ("changed_meanwhile", [2])
+    with acting_for(world.office, staff=True):
+        importing.look_again(run=run, staff=True)
+    assert (run.meanwhile, run.changes[0]["cells"]) == ([2], [["name", "Three", "Two"]])
+    assert applied(world, run).state == "imported"
+
+
+def test_only_whoever_sent_a_file_imports_it_and_only_once(world):
+    run = begun(world, "model", f"{HEAD}\n{M1}\n")
+    other = world.person("lead_architect")
+    with acting_for(world.office, staff=True), pytest.raises(Refused, match="whoever sent it"):
+        importing.apply(run=run, by=other.actor, person=other, role="lead_architect", staff=True)
+    applied(world, run)
+    with pytest.raises(Refused, match="not waiting"):
+        applied(world, run)
+
+
+QUOTA = "participant,instance_type,region,instances"
+LINE = "hoshi,p5.48xlarge,ap-northeast-1"
+
+
+def test_no_limit_none_allowed_and_not_set_are_three_things(world):
+    applied(world, begun(world, "quotas", f"{QUOTA}\n{LINE},8\nhoshi,p4d.24xlarge,ap-northeast-1,0\n"))
+    applied(world, begun(world, "quotas", f"{QUOTA}\n{LINE},12\nhoshi,trn1.32xlarge,ap-northeast-1,unlimited\n"))
+    with acting_for(world.hoshi):
+        grants = {row.instance_type: row for row in QuotaGrant.objects.all()}
+        assert {kind: (row.unlimited, row.approved_instances) for kind, row in grants.items()} == {
+            "p5.48xlarge": (False, 12), "p4d.24xlarge": (False, 0), "trn1.32xlarge": (True, 0),
+        }  # fmt: skip
+        ledger = LedgerRow.objects.filter(grant=grants["p5.48xlarge"]).order_by("created_at", "delta")
+        assert sorted(ledger.values_list("delta", "why")) == [
+            (4, "imported from rows.csv"),
+            (8, "imported from rows.csv"),
+        ]
+    text = exported(world, "quotas")
+    assert ",0," in text and ",unlimited," in text and "p5e" not in text
+    again = begun(world, "quotas", text)
+    assert (again.added, again.changed, again.same) == (0, 0, 3)
+
+
+@pytest.mark.parametrize("instances", ["not set", "8 or so", "-1", "1.5", "1e3", "", "∞", "100001"])
+def test_a_malformed_limit_is_refused_and_the_old_one_kept(world, instances):
+    applied(world, begun(world, "quotas", f"{QUOTA}\n{LINE},8\n"))
+    if instances:
+        with pytest.raises(Refused) as refused:
+            begun(world, "quotas", f"{QUOTA}\n{LINE},{instances}\n")
+        [problem] = refused.value.facts["problems"]
+        assert (problem["line"], problem["column"]) == (2, "instances")
+    else:
+        assert begun(world, "quotas", f"{QUOTA}\n{LINE},\n").same == 1
+    with acting_for(world.hoshi):
+        assert QuotaGrant.objects.get().approved_instances == 8
+
+
+def test_people_are_invited_changed_and_said_again(world):
+    engineer = world.person("ml_engineer")
+    text = f"participant,email,role\nhoshi,New@Example.org,viewer\nhoshi,{engineer.email},platform_engineer\n"
+    run = begun(world, "people", text, role="business_lead", place=world.hoshi)
+    assert (run.added, run.changed) == (1, 1)
+    with acting_for(world.hoshi):
+        assert not Invitation.objects.exists()
+    applied(world, run)
+    with acting_for(world.hoshi):
+        assert Invitation.objects.get().email == "new@example.org"
+    assert Membership.objects.get(person=engineer, ended_at=None).role == "platform_engineer"
+    again = begun(world, "people", text, role="business_lead", place=world.hoshi)
+    assert (again.added, again.changed, again.same) == (0, 0, 2)
+    whole = begun(world, "people", exported(world, "people"))
+    assert (whole.added, whole.changed) == (0, 0) and whole.same > 10
+    with pytest.raises(Refused, match="does not change it"):
+        begun(world, "people", f"participant,email,role,name\nhoshi,{engineer.email},viewer,Another\n")
+
+
+def test_contacts_and_milestones_come_back_as_they_were(world):
+    engineer = world.person("ml_engineer")
+    applied(
+        world,
+        begun(
+            world, "contacts", f"participant,duty,name,person,phone\nhoshi,on_call,Night,{engineer.email},+81 3 1234\n"
+        ),
+    )
+    applied(world, begun(world, "milestone", "participant,title,kind,due_on\nhoshi,=SUM(A1),gate,2027-03-31\n"))
+    with acting_for(world.hoshi):
+        assert (Contact.objects.get().person, Contact.objects.get().phone) == (engineer, "+81 3 1234")
+        assert Milestone.objects.get().title == "=SUM(A1)"
+    assert "'+81 3 1234" in exported(world, "contacts") and "'=SUM(A1)" in exported(world, "milestone")
+    assert "+00:00" in exported(world, "contacts"), "every exported time has its offset"
+    for kind in ("contacts", "milestone"):
+        again = begun(world, kind, exported(world, kind))
+        assert (again.added, again.changed, again.same) == (0, 0, 1)
+    cleared = begun(world, "contacts", "participant,duty,name,person,phone\nhoshi,on_call,Night,,(clear)\n")
+    assert cleared.changes[0]["cells"] == [["phone", "+81 3 1234", ""]]
+
+
+def test_the_office_takes_organisations_in(world):
+    text = (
+        "participant,name,cycle,code,project,sector\nsora,Sora Weather,C2,C2-9,Weather,weather\nhoshi,,,,New words,\n"
+    )
+    run = begun(world, "participants", text)
+    assert (run.added, run.changed) == (1, 1) and not Tenant.objects.filter(slug="sora").exists()
+    applied(world, run)
+    with acting_for(Tenant.objects.get(slug="sora")):
+        assert (Participation.objects.get().project, Participation.objects.get().state) == ("Weather", "applied")
+    again = begun(world, "participants", exported(world, "participants"))
+    assert (again.added, again.changed, again.same) == (0, 0, 3)
+    before = counts()
+    for row, column in (
+        ("programme,Office,C2,X,x,", "participant"), ("No such!,N,C2,X,x,", "participant"), ("kaze,,C2,X,x,", "name"),
+        ("kaze,Kaze,C9,X,x,", "cycle"), ("hoshi,Another name,C2,,x,", "name"),
+    ):  # fmt: skip
+        with pytest.raises(Refused) as refused:
+            begun(world, "participants", f"participant,name,cycle,code,project,sector\n{row}\n")
+        assert refused.value.facts["problems"][0]["column"] == column, refused.value
+    assert counts() == before
+
+
+def work() -> None:
+    loop.handle(due.claim([importing.WAITS]))
+
+
+def test_a_long_file_is_the_workers_and_shows_how_far_it_is(world, monkeypatch):
+    monkeypatch.setattr(importing, "AT_ONCE", 2)
+    monkeypatch.setattr(importing, "PROGRESS_SECONDS", 0)
+    rows = "\n".join(f"hoshi,M{n},Model {n},dense,7,7" for n in range(5))
+    run = begun(world, "model", f"{HEAD}\n{rows}\n")
+    assert run.state == "checking" and due.waiting([importing.WAITS]) == 1
+    work()
+    with acting_for(world.office, staff=True):
+        run.refresh_from_db()
+    assert (run.state, run.added, run.done) == ("checked", 5, 5)
+    assert applied(world, run).state == "applying"
+    work()
+    with acting_for(world.office, staff=True):
+        run.refresh_from_db()
+    assert run.state == "imported" and run.changes == []
+    with acting_for(world.hoshi):
+        assert TrainingModel.objects.count() == 5
+    bad = begun(world, "model", f"{HEAD}\n{rows}\nhoshi,M9,Nine,dense,7,70\n")
+    work()
+    with acting_for(world.office, staff=True):
+        bad.refresh_from_db()
+    assert (bad.state, bad.problem_count, bad.problems[0]["line"]) == ("faulty", 1, 7)
+    off = begun(world, "model", f"{HEAD}\n{rows}\nhoshi,M9,Nine,dense,7,7\n")
+    with acting_for(world.office, staff=True):
+        importing.cancel(run=off, by=off.asked_by)
+    work()
+    with acting_for(world.hoshi):
+        assert TrainingModel.objects.count() == 5
