@@ -27,7 +27,7 @@ from clusters.api import (
     usage,
 )
 from program import api as program
-from program import api_docs, enablement_api, procedure_api
+from program import api_docs, enablement_api, hand_over_views, procedure_api
 from support import api as support
 from support import articles_api
 from support import files_api as support_files
@@ -140,6 +140,7 @@ EVERYWHERE = [
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
+    ("hand-over/", hand_over_views.hand_over_api, "hand-over"),
     ("participations/<uuid:pk>/", tenants.tenant_participation, "participation"),
     ("contacts/", people_api.tenant_contacts, "contacts"),
     ("contacts/<uuid:pk>/", people_api.tenant_contact, "contact"),

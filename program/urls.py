@@ -7,6 +7,7 @@ from django.urls import include, path
 from program import (
     action_views,
     engagement,
+    hand_over_views,
     health,
     launch_views,
     meeting_views,
@@ -33,6 +34,8 @@ urlpatterns = [
     path("status/", views.status, name="status"),
     path("styleguide/", views.styleguide, name="styleguide"),
     path("t/<slug:tenant>/", views.participant, name="participant"),
+    path("t/<slug:tenant>/hand-over/", hand_over_views.hand_over, name="hand_over"),
+    path("t/<slug:tenant>/hand-over/markdown/", hand_over_views.hand_over_markdown, name="hand_over_markdown"),
     path("t/<slug:tenant>/rules/", settings_views.rules, name="rules"),
     path("t/<slug:tenant>/rules/change/", settings_views.change_rules, name="change_rules"),
     path("reviews/", review_views.all_reviews, name="reviews"),

@@ -109,6 +109,7 @@ class MonitoringLink(RecordBlock):
         GRAFANA = "grafana", "Grafana"
         PROMETHEUS = "prometheus", "Prometheus"
         EXPERIMENTS = "experiments", _("experiment tracker")
+        CHANNEL = "channel", _("channel")
         OTHER = "other", _("other")
 
     SUBJECT = "monitoring"
