@@ -35,7 +35,7 @@ def plan_session(*, by: str, speakers: Iterable[Person] = (), **values: Any) -> 
     """Plan a session. Nobody but staff sees it before it is announced."""
     place = office()
     with acting_for(place, staff=True):
-        session = Session.objects.create(tenant=place, code=_next_code(values["cycle"]), **_clean(values))
+        session = Session.objects.create(tenant=place, code=next_code(values["cycle"]), **_clean(values))
         _speak(session, speakers)
         timeline.record(states.SESSION_PLANNED, about=session, by=by, **_told(session))
     return session
@@ -67,7 +67,7 @@ def _clean(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _next_code(cycle: Cycle) -> str:
+def next_code(cycle: Cycle) -> str:
     with connection.cursor() as cursor:
         cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"session {cycle.pk}"])
     known = Session.objects.filter(cycle=cycle, code__regex=r"^ES-[0-9]+$")

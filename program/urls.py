@@ -10,6 +10,7 @@ from program import (
     hand_over_views,
     health,
     launch_views,
+    life_views,
     meeting_views,
     minutes_views,
     onboarding_views,
@@ -20,6 +21,8 @@ from program import (
     trend_views,
     views,
 )
+from program.calls import cycle_views
+from program.calls import views as call_views
 from tenants import language, personas
 
 urlpatterns = [
@@ -85,12 +88,31 @@ urlpatterns = [
     path("t/<slug:tenant>/sessions/<uuid:pk>/survey/", session_views.survey, name="session_survey"),
     path("engagement/", engagement.engagement, name="engagement"),
     path("onboarding/", onboarding_views.board, name="onboarding"),
+    path("t/<slug:tenant>/participations/<uuid:pk>/", life_views.participation, name="participation"),
     path("t/<slug:tenant>/participations/<uuid:pk>/onboard/", onboarding_views.plan, name="plan_onboarding"),
     path("t/<slug:tenant>/onboarding/<uuid:pk>/", onboarding_views.one_list, name="onboarding_list"),
     path("t/<slug:tenant>/onboarding/<uuid:pk>/steps/<uuid:step>/", onboarding_views.step, name="onboarding_step"),
     path("reports/", report_views.all_reports, name="reports"),
     path("t/<slug:tenant>/asked-reports/", report_views.ask, name="ask_for_reports"),
     path("t/<slug:tenant>/reports/<uuid:pk>/", report_views.report, name="report"),
+    path("apply/", call_views.open_calls, name="apply"),
+    path("apply/<uuid:pk>/", call_views.begin, name="apply_begin"),
+    path("apply/mine/<str:token>/", call_views.application_link, name="application_link"),
+    path("calls/", call_views.all_calls, name="calls"),
+    path("calls/<uuid:pk>/", call_views.call, name="call"),
+    path("t/<slug:tenant>/calls/draft/", call_views.draft, name="draft_call"),
+    path("t/<slug:tenant>/calls/<uuid:pk>/edit/", call_views.edit, name="edit_call"),
+    path("t/<slug:tenant>/calls/<uuid:pk>/step/", call_views.step, name="call_step"),
+    path("t/<slug:tenant>/apply-to/<uuid:pk>/", call_views.apply_again, name="apply_again"),
+    path("t/<slug:tenant>/applications/<uuid:pk>/", call_views.application, name="application"),
+    path("t/<slug:tenant>/applications/<uuid:pk>/score/", call_views.score, name="score_application"),
+    path("t/<slug:tenant>/applications/<uuid:pk>/decide/", call_views.decide, name="decide_application"),
+    path("cycles/", cycle_views.all_cycles, name="cycles"),
+    path("cycles/<int:pk>/", cycle_views.cycle, name="cycle"),
+    path("cycles/<int:pk>/demand.csv", cycle_views.demand_file, name="cycle_demand"),
+    path("t/<slug:tenant>/cycles/<int:pk>/edit/", cycle_views.edit, name="edit_cycle"),
+    path("t/<slug:tenant>/cycles/<int:pk>/go-on/", cycle_views.go_on, name="cycle_goes_on"),
+    path("t/<slug:tenant>/cycles/<int:pk>/copy/", cycle_views.copy, name="copy_cycle"),
     path("launch/", launch_views.launch_board, name="launch_board"),
     path("t/<slug:tenant>/launches/plan/", launch_views.plan, name="plan_launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/", launch_views.launch, name="launch"),

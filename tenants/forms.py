@@ -42,6 +42,8 @@ SUBJECTS = [
     ("account", gettext_lazy("Accounts")),
     ("member", gettext_lazy("People")),
     ("participation", gettext_lazy("Participation")),
+    ("call", gettext_lazy("Calls")),
+    ("application", gettext_lazy("Applications")),
 ]
 MEDIA = {
     "meeting": gettext_lazy("Meeting"),

@@ -26,6 +26,10 @@ from clusters.jobs import scripts as job_scripts
 from program.models import (
     ActionItem,
     Addendum,
+    Application,
+    ApplicationScore,
+    ApplicationVersion,
+    Call,
     Decision,
     Launch,
     LaunchCluster,
@@ -78,9 +82,16 @@ NUMBERS = itertools.count(1)
 # Rows of these hold ids and words of a closed list.
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
-OFFICES = {"rules", "erasures", "reviews", "launches", "sessions", "articles", "asked-reports"}
+OFFICES = {"rules", "erasures", "reviews", "launches", "sessions", "articles", "asked-reports", "calls", "cycles"}
 # What these speak of is everybody's: the same for all who may read at all.
-EVERYBODYS = {"tables", "catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles"}
+EVERYBODYS = {
+    "tables", "catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles", "calls", "apply-to",
+    "apply", "cycles",
+}  # fmt: skip
+NEED = {
+    "starts_on": "2026-03-02", "ends_on": "2026-03-29", "types": ["p5.48xlarge"], "regions": ["ap-northeast-1"],
+    "minimum": 2, "peak": 4,
+}  # fmt: skip
 BODY = {
     "architecture": "hyperpod-slurm",
     "version": "2026.11",
@@ -603,7 +614,12 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
         )
         gone = Person.objects.create(email="gone@example.org", name="Gone")
         erasure = Erasure.objects.create(tenant=world.office, person=gone, reason="asked by letter", asked_by=lead)
-    for made in everybody:
+        call = Call.objects.create(
+            tenant=world.office, cycle=world.cycle, title="Who trains next?", text="Say what you need.",
+            opens_at=now - timedelta(days=1), closes_at=now + timedelta(days=30),
+        )  # fmt: skip
+        move(call, "open", by=lead.actor, title=call.title, closes="later")
+    for number, made in enumerate(everybody, start=1):
         mine = {"tenant": made.tenant}
         with acting_for(made.tenant, staff=True):
             made.by_noun["onboarding"] = board = Onboarding.objects.create(
@@ -625,7 +641,20 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
             for audience in ("shared", "internal"):
                 of_case = made["cases"] if audience == "shared" else _another_case(made)
                 ArticleUse.objects.create(**mine, case=of_case, article_id=article.pk, kind="solved", audience=audience)
-        shared = {"sessions": session, "enrolments": session, "articles": article, "versions": Version(1)}
+        with acting_for(made.tenant, staff=True):
+            made.by_noun["applications"] = applied = Application.objects.create(
+                tenant=made.tenant, call=call, number=f"AP-{number:03d}", organisation=made.tenant.name,
+                contact_email=f"applies@{made.tenant.slug}.example", project="A model", edition=1, need=[NEED],
+            )  # fmt: skip
+            move(applied, "submitted", by=lead.actor, number=applied.number)
+        with acting_for(world.office, staff=True):
+            kept = {"tenant": world.office, "application": applied}
+            ApplicationVersion.objects.create(**kept, number=1, answers={"project": "A model"}, by="engine")
+            ApplicationScore.objects.create(
+                **kept, reviewer=lead, performance=4, openness=4, feasibility=4, reason=f"Of {made.tenant.slug}"
+            )
+        shared = {"calls": call, "apply-to": call, "apply": call, "cycles": world.cycle, "mine": Named("link")}
+        shared |= {"sessions": session, "enrolments": session, "articles": article, "versions": Version(1)}
         shared["erasures"] = erasure
         made.by_noun |= shared
 

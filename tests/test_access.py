@@ -29,6 +29,9 @@ PUBLIC = {
     "pick_persona",
     "ask_to_join",  # whoever asks has no account yet
     "invitation",  # a link in a mail is its own proof
+    "apply",  # whoever applies has no account yet
+    "apply_begin",
+    "application_link",  # a link in a mail is its own proof
 }
 PUBLIC_PREFIXES = ("account_", "accounts/", "static/", "jsi18n", "set_language")
 ALL = list(routes())

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from django.db.models import Model
 
-from program.models import Session
+from program.models import Call, Session
 from support.models import Article
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
@@ -23,7 +23,7 @@ from tests.town import Town, ask, town
 __all__ = ["town"]
 
 GUARDED = [route for route in routes() if hasattr(route.view, "roles")]
-OF_EVERYBODY = ("reviews", "sessions", "enrolments", "articles", "versions")
+OF_EVERYBODY = ("reviews", "sessions", "enrolments", "articles", "versions", "calls", "apply", "apply-to", "cycles")
 LINKS = re.compile(r'(?:href|hx-get|action|src)="([^"]+)"')
 MOST_ADDRESSES = 200
 # One role of a customer asks everything; the others differ from it only in what they are shown at all.
@@ -58,9 +58,13 @@ def internal(town: Town) -> canaries.Planted:
 
 
 def shown_to_all(town: Town) -> set[str]:
-    """The words of the session that is announced and the article that is published."""
+    """The words of the session that is announced, the article that is published and the call that is open."""
     with acting_for(town.world.office, staff=True):
-        rows = [Session.objects.filter(announced_at__isnull=False), Article.objects.filter(state="published")]
+        rows = [
+            Session.objects.filter(announced_at__isnull=False),
+            Article.objects.filter(state="published"),
+            Call.objects.exclude(state="draft"),
+        ]
         return {word for each in rows for row in each.values() for word in canaries.PATTERN.findall(str(row))}
 
 

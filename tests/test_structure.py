@@ -25,11 +25,15 @@ OFFICE = {
     "program_launchwave",
     "program_session",
     "program_attendance",
+    "program_call",
+    "program_applicationversion",
+    "program_applicationscore",
     "support_article",
     "support_articleversion",
 }
 # Of these, everybody who acts for somebody may read the rows that this holds for.
 SHOWN = {
+    "program_call": "state::text <> 'draft'::text",
     "program_session": "announced_at IS NOT NULL",
     "support_article": "audience::text = 'shared'::text AND state::text = 'published'::text",
 }

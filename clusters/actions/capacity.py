@@ -13,6 +13,7 @@ from clusters import capacity_effect, facts, foresight, states
 from clusters.actions.holding import lock
 from clusters.capacity_effect import Change, Circumstances, Effect
 from clusters.models import CapacityRequest, LedgerRow, Option, QuotaGrant
+from tenants import participating
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import ApiToken, Participation, Person, Programme, Tenant
@@ -69,6 +70,8 @@ def ask(
         instances=instances, starts_on=starts_on, ends_on=ends_on, reason=reason.strip(), asked_by=by,
     )  # fmt: skip
     _refuse_nonsense(row)
+    if kind != CapacityRequest.Kind.FEWER:
+        participating.refuse_unless_permitted(participation, participating.CAPACITY)
     lock(participation.pk, "", ["small"])  # two small ones at once are counted one after the other
     _lock(row)
     _refuse_more_back_than_granted(row)

@@ -13,6 +13,7 @@ from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, ExternalObject, FileSystem, Operation, Revision
 from clusters.plans.planning import ChangePlan
+from tenants import participating
 from tenants.history import timeline
 from tenants.models import ApiToken, Person, Programme
 from tenants.web.problems import Refused, Stale
@@ -64,6 +65,7 @@ def change_cluster(
     Raises Refused: busy, preflight, nothing_changes, not_possible, plan_changed, jobs_running, not_changeable.
     """
     cluster = newest(cluster, version)
+    participating.refuse_unless_permitted(cluster.participation, participating.CLUSTERS)
     refuse_unless_possible(cluster, "change")
     CloudAccount.objects.select_for_update().get(pk=cluster.account_id)  # a quota is never promised twice
     checked = foresight.check_change(cluster, body)

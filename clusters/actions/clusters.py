@@ -14,6 +14,7 @@ from clusters.actions import agents, changes, holding, locks, software
 from clusters.architectures.configuration import Configuration
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, Job, Operation, Revision
+from tenants import participating
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import ApiToken, Participation, Person
@@ -35,6 +36,7 @@ def request_cluster(
 
     Two requests at once wait for each other at the account, so that a quota is never promised twice.
     """
+    participating.refuse_unless_permitted(participation, participating.CLUSTERS)
     account = CloudAccount.objects.select_for_update().get(pk=account.pk)
     checked = checking.check(account=account, name=name, body=body)
     wish = checking.refuse_unless_it_fits(checked)

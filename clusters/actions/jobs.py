@@ -19,6 +19,7 @@ from clusters.jobs import lint as job_lint
 from clusters.jobs import scripts as job_scripts
 from clusters.launchers import manifests
 from clusters.models import Cluster, ContainerImage, Job, JobScriptVersion, Node, Quarantine, Revision
+from tenants import participating
 from tenants.history import timeline
 from tenants.models import DataIngest
 from tenants.web.problems import Refused
@@ -53,6 +54,7 @@ def launch_job(
 
     A script with an error is refused; one with warnings when they are not `accepted`."""
     cluster = changes.newest(cluster, None)
+    participating.refuse_unless_permitted(cluster.participation, participating.JOBS)
     on_kubernetes = cluster.orchestrator == "hyperpod-eks"
     if on_kubernetes and manifest_files.is_manifest(script):
         nodes = manifests.pods(manifest_files.checked(script, reaching.on_kubernetes(cluster).namespace))

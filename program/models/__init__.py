@@ -1,5 +1,6 @@
 """Tables of the program layer, gathered for Django."""
 
+from program.models.calls import Application, ApplicationScore, ApplicationVersion, Call
 from program.models.enablement import Attendance, Onboarding, OnboardingStep, Registration, Report, Session
 from program.models.procedure import (
     AUDIENCES,
@@ -19,7 +20,11 @@ __all__ = [
     "AUDIENCES",
     "ActionItem",
     "Addendum",
+    "Application",
+    "ApplicationScore",
+    "ApplicationVersion",
     "Attendance",
+    "Call",
     "Decision",
     "Launch",
     "LaunchCluster",

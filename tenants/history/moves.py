@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from tenants.history import timeline
 from tenants.history.models import Entry
+from tenants.states import Moves
 from tenants.web.problems import Refused
 
 
@@ -48,6 +49,30 @@ def move(
     for column, value in values.items():
         if not hasattr(value, "resolve_expression"):
             setattr(thing, column, value)
+    return entry
+
+
+def move_in_directory(thing: Any, to: str, *, moves: Moves, noun: str, by: str, about: Any, **facts: Any) -> Entry:
+    """Move a row of the directory, which is no tenant's: `<noun>.<state>` stands in the history of `about`.
+
+    Raises IllegalMove or LostRace; then nothing was written.
+    """
+    was = thing.state
+    if to not in moves.get(was, ()):
+        raise IllegalMove(
+            "illegal_move",
+            _("A %(noun)s that is %(was)s cannot become %(to)s.") % {"noun": noun, "was": was, "to": to},
+            was=was,
+            to=to,
+        )
+    with transaction.atomic():
+        values = {"state": to, "version": F("version") + 1}
+        if not type(thing).objects.filter(pk=thing.pk, state=was).update(**values):
+            raise LostRace(
+                "lost_race", _("This %(noun)s is no longer %(was)s.") % {"noun": noun, "was": was}, was=was, to=to
+            )
+        entry = timeline.record(f"{noun}.{to}", about=about, by=by, was=was, **facts)
+    thing.state = to
     return entry
 
 

@@ -301,14 +301,15 @@ class Cycle(models.Model):
     """One round of the programme."""
 
     programme = models.ForeignKey(Programme, models.PROTECT, related_name="cycles")
-    code = models.SlugField(max_length=20)
-    name = models.CharField(max_length=80)
+    code = models.SlugField(_("code"), max_length=20)
+    name = models.CharField(_("name"), max_length=80)
     state = models.CharField(max_length=12, default="preparing")
-    starts_on = models.DateField()
-    ends_on = models.DateField(null=True, blank=True)
-    launch_day = models.DateField(null=True, blank=True)
-    stage_gate_on = models.DateField(null=True, blank=True)
-    final_report_due = models.DateField(null=True, blank=True)
+    starts_on = models.DateField(_("first day"))
+    ends_on = models.DateField(_("last day"), null=True, blank=True)
+    launch_day = models.DateField(_("launch day"), null=True, blank=True)
+    stage_gate_on = models.DateField(_("stage gate"), null=True, blank=True)
+    final_report_due = models.DateField(_("final report due"), null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
 
     class Meta:
         constraints = [

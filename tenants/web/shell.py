@@ -19,6 +19,7 @@ SECTIONS = {
     "architecture": "catalogue", "configuration": "configurations", "compare_configurations": "configurations", "deliveries": "status", "rules": "status",
     "launch": "launch_board", "action_item": "action_items", "decisions": "action_items", "decision": "action_items",
     "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
+    "cycle": "cycles", "cycle_goes_on": "cycles", "call": "calls", "call_step": "calls", "apply_again": "calls", "application": "calls",
     "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",
     "invite": "people", "accept_request": "people", "confirm_access": "people", "erasures": "people", "ask_erasure": "people", "erase_person": "people", "decline_erasure": "people", "seat": "people", "contact": "people", "article": "articles", "article_version": "articles", "case_articles": "cases",
 }  # fmt: skip
@@ -76,10 +77,12 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
         (programme, office, "reviews", _("Weekly review"), "review"),
         (programme, reads, "action_items", _("Action items"), "check"),
         (programme, reads, "launch_board", _("Launch day"), "rocket"),
+        (programme, reads, "calls", _("Calls"), "send"),
         (programme, reads, "onboarding", _("Onboarding"), "flag"),
         (programme, True, "sessions", _("Sessions"), "calendar"),
         (programme, reads, "reports", _("Reports"), "report"),
         (programme, bool(tenant) and reads, "people", _("People"), "people"),
+        (own, office, "cycles", _("Cycles"), "flag"),
         (own, office, "engagement", _("Engagement"), "people"),
         (own, office, "status", _("Engine room"), "pulse"),
     ]

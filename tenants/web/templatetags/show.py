@@ -66,6 +66,7 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "closing": ("progress", gettext_lazy("closing")),
     "suspended": ("warn", gettext_lazy("suspended")),
     "withdrawn": ("neutral", gettext_lazy("withdrawn")),
+    "waitlisted": ("warn", gettext_lazy("on the waiting list")),
     "granted": ("good", gettext_lazy("granted")),
     "wanted": ("warn", gettext_lazy("wanted")),
     "bought": ("progress", gettext_lazy("bought")),

@@ -1,0 +1,1 @@
+"""How organisations come into a cycle: calls, applications, selection, and what they will need when."""

@@ -1,0 +1,128 @@
+"""Writes about a call: draft it, change it, open it for applications, close it."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from clusters import facts
+from clusters.capacity_queries import accelerated_types
+from program.calls import words
+from program.models import Call
+from program.sessions import office
+from support.writing import text_of
+from tenants.actions import plain
+from tenants.history import timeline
+from tenants.history.moves import move
+from tenants.wall.acting import acting_for
+from tenants.web.problems import Refused, Stale
+
+EDITABLE = ("cycle", "title", "text", "opens_at", "closes_at", "most_instances", "most_hours", "small_hours")
+MOST_HOURS = 10**12
+MOST_SMALL = 10_000_000
+
+
+def each(instance_type: str) -> int:
+    """Accelerators of one instance; 0 for what has none or is not known."""
+    found = facts.load().instance(instance_type)
+    return found.accelerators if found else 0
+
+
+def known_types() -> list[str]:
+    return sorted(accelerated_types())
+
+
+def known_regions() -> list[str]:
+    return sorted(facts.load().zones)
+
+
+def draft(*, by: str, **values: Any) -> Call:
+    """Write a call down. Nobody but staff sees it before it is opened. Raises Refused with the field."""
+    place = office()
+    with acting_for(place, staff=True):
+        row = Call.objects.create(tenant=place, **_clean(values))
+        timeline.record(words.CALL_DRAFTED, about=row, by=by, title=row.title)
+    return row
+
+
+def _clean(values: dict[str, Any]) -> dict[str, Any]:
+    found = {"text": "", "most_instances": None, "most_hours": None, "small_hours": 0} | values
+    found["title"] = text_of(found["title"], _("a title"), 200, "title")
+    if found["closes_at"] <= found["opens_at"]:
+        told = {"asked": found["closes_at"].isoformat(), "opens": found["opens_at"].isoformat()}
+        sentence = _("'closes_at' is %(asked)s; it has to be later than the opening, %(opens)s.") % told
+        raise Refused("closes_at", sentence, status=422, field="closes_at")
+    return found
+
+
+def _hold(call: Call, version: int | None) -> Call:
+    row = Call.objects.select_for_update(of=("self",)).select_related("cycle").get(pk=call.pk)
+    if version is not None and row.version != version:
+        sentence = _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
+        raise Stale("stale", sentence % {"what": row.title}, version=row.version)
+    return row
+
+
+def change(*, call: Call, by: str, version: int | None = None, **values: Any) -> Call:
+    """Change a call. Of one that has applications its cycle stays, and so do limits that somebody kept to."""
+    with acting_for(call.tenant_id, staff=True):
+        row = _hold(call, version)
+        found = _clean({name: getattr(row, name) for name in EDITABLE} | values)
+        changed = {name: (getattr(row, name), found[name]) for name in EDITABLE if getattr(row, name) != found[name]}
+        if row.state != "draft" and "cycle" in changed:
+            sentence = _("The call is out: its cycle stays %(cycle)s. Draft another call for another cycle.")
+            raise Refused("cycle", sentence % {"cycle": row.cycle}, status=422, field="cycle")
+        if changed:
+            columns = {name: pair[1] for name, pair in changed.items()}
+            Call.objects.filter(pk=row.pk).update(version=F("version") + 1, **columns)
+            told = {name: [_shown(was), _shown(now)] for name, (was, now) in changed.items() if name != "text"}
+            timeline.record(
+                words.CALL_CHANGED, about=row, by=by, title=found["title"], fields=sorted(changed), changes=told
+            )
+            row.refresh_from_db()
+    return row
+
+
+def _shown(value: Any) -> Any:
+    return str(value) if hasattr(value, "pk") else plain(value)
+
+
+def open_call(*, call: Call, by: str, version: int | None = None) -> Call:
+    """Show it to everybody; applications are taken between its two moments. A closed one is opened again."""
+    with acting_for(call.tenant_id, staff=True):
+        row = _hold(call, version)
+        if row.closes_at <= timezone.now():
+            sentence = _("It would have closed at %(closes)s already. Give it a later closing time first.")
+            raise Refused("call_over", sentence % {"closes": row.closes_at.isoformat()}, field="closes_at")
+        if row.cycle.state == "closed":
+            raise Refused("cycle_closed", _("%(cycle)s is closed.") % {"cycle": row.cycle})
+        move(row, "open", by=by, title=row.title, closes=row.closes_at.isoformat(timespec="minutes"))
+    return row
+
+
+def close_call(*, call: Call, by: str, version: int | None = None) -> Call:
+    """Take no application any more, and let what was handed in be decided."""
+    with acting_for(call.tenant_id, staff=True):
+        row = _hold(call, version)
+        move(row, "closed", by=by, title=row.title)
+    return row
+
+
+def takes(call: Call, now: datetime) -> bool:
+    """Whether applications are handed in and changed at this moment."""
+    return bool(call.state == "open" and call.opens_at <= now < call.closes_at)
+
+
+def refuse_unless_it_takes(call: Call, now: datetime) -> None:
+    """Raises Refused with the moment at which it opens or closed."""
+    if takes(call, now):
+        return
+    told = {"title": call.title, "opens": call.opens_at.isoformat(), "closes": call.closes_at.isoformat()}
+    if call.state == "open" and now < call.opens_at:
+        raise Refused("not_open_yet", _("%(title)s opens at %(opens)s; come back then.") % told)
+    raise Refused("call_over", _("%(title)s takes no applications any more; it closed at %(closes)s.") % told)
+
+
+VERBS = {"open": open_call, "close": close_call}

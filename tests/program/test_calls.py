@@ -1,0 +1,329 @@
+"""Calls: what a need comes to, an organisation from the open call to its invitation, and what reviewers and strangers may not."""
+
+import re
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.core import mail as outbox
+from django.test import Client
+from django.utils import timezone
+
+from clusters.models import CapacityRequest, Reservation
+from program.calls import applying, calling, demand, need, selecting
+from program.models import Application, ApplicationScore, ApplicationVersion, Call
+from tenants.history.models import Entry
+from tenants.models import Invitation, Membership, Participation, Tenant
+from tenants.wall.acting import acting_for, reading_everyone
+from tenants.web.problems import Refused
+from tenants.work import due, loop
+from tests.conftest import World
+
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+MONDAY = date(2027, 3, 1)
+
+
+def span(first: int = 0, days: int = 7, peak: int = 4, minimum: int = 2, **more: Any) -> need.Span:
+    starts = MONDAY + timedelta(days=first)
+    told = {"types": ("p5.48xlarge",), "regions": ("ap-northeast-1",)} | more
+    return need.Span(starts, starts + timedelta(days=days - 1), told["types"], told["regions"], minimum, peak)
+
+
+def eight(_kind: str) -> int:
+    return 8
+
+
+@pytest.mark.parametrize(
+    ("spans", "instances", "least", "hours"),
+    [
+        ([], 0, 0, 0),
+        ([span()], 4, 2 * 8 * 24 * 7, 4 * 8 * 24 * 7),
+        ([span(), span(first=7)], 4, 4 * 8 * 24 * 7, 8 * 8 * 24 * 7),
+        ([span(), span(first=6, peak=10, days=1)], 14, 2 * 8 * 24 * 8, (4 * 7 + 10) * 8 * 24),
+    ],
+)
+def test_a_need_in_both_units(spans: list[need.Span], instances: int, least: int, hours: int) -> None:
+    assert need.total(spans, eight) == need.Total(instances, least, hours)
+    assert need.read([one.kept() for one in spans]) == spans
+
+
+@pytest.mark.parametrize(
+    ("spans", "field", "says"),
+    [
+        ([span(types=("p9.huge",))], "types", "p9.huge"),
+        ([span(types=())], "types", "p5.48xlarge"),
+        ([span(regions=("mars-1",))], "regions", "mars-1"),
+        ([span(days=0)], "ends_on", "before the first day"),
+        ([span(days=2000)], "ends_on", "five years"),
+        ([span(minimum=5)], "peak", "5 to 4"),
+        ([span(peak=0, minimum=0)], "peak", "1 to"),
+        ([span(peak=11)], "need", "at once"),
+        ([span(days=80, peak=10)], "need", "accelerator-hours"),
+        ([span(peak=1, minimum=0)] * 25, "need", "25 spans"),
+        ([need.Span(date(1, 1, 1), date(1, 1, 2), ("p5.48xlarge",), ("ap-northeast-1",), 1, 1)], "starts_on", "2000"),
+        ([need.Span(date(9999, 1, 1), date.max, ("p5.48xlarge",), ("ap-northeast-1",), 1, 1)], "starts_on", "2100"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_number_and_what_to_do(
+    spans: list[need.Span], field: str, says: str
+) -> None:
+    found = list(
+        need.problems(
+            spans, known_types=["p5.48xlarge"], known_regions=["ap-northeast-1"], most_instances=10, most_hours=100_000,
+            each=eight,
+        )
+    )  # fmt: skip
+    assert [each for each in found if each[1] == field and says in each[2]], found
+
+
+def test_weeks_begin_on_monday_and_days_outside_of_a_span_do_not_count() -> None:
+    instances, hours = need.by_week([span(first=2, days=7, peak=4), span(first=9, days=1, peak=3)], eight)
+    here, next_week = ("p5.48xlarge", "ap-northeast-1"), MONDAY + timedelta(days=7)
+    assert instances == {(MONDAY, *here): 4, (next_week, *here): 4}  # one after the other, never together
+    assert hours == {(MONDAY, *here): 5 * 24 * 8 * 4, (next_week, *here): 2 * 24 * 8 * 4 + 24 * 8 * 3}
+
+
+def test_the_forecast_tells_what_is_missing_beside_what_is_reserved() -> None:
+    rows = demand.table([span(peak=9)], [span(peak=6)], [span(peak=2), span(peak=5, regions=("us-east-1",))], eight)
+    [row] = rows  # what is reserved where nobody asks is no row
+    assert (row.applied.instances, row.selected.instances, row.reserved.instances, row.missing) == (9, 6, 2, 4)
+    assert demand.weeks_of(rows) == [MONDAY] and demand.chart(rows, [MONDAY]).drawn
+
+
+def browser(person: Any = None) -> Client:
+    client = Client()
+    if person is not None:
+        client.force_login(person, BACKEND)
+    return client
+
+
+def open_call(world: World, **more: Any) -> Call:
+    now, by = timezone.now(), world.person("programme_officer").actor
+    values = {
+        "cycle": world.cycle, "title": "Who trains next?", "text": "Say what you need.",
+        "opens_at": now - timedelta(days=1), "closes_at": now + timedelta(days=10),
+    }  # fmt: skip
+    return calling.open_call(call=calling.draft(by=by, **(values | more)), by=by)
+
+
+def close(call: Call) -> None:
+    calling.close_call(call=call, by="engine")
+
+
+def send_mail() -> list[Any]:
+    while held := due.claim(["deliver"]):
+        loop.HANDLERS["deliver"][1](held)
+    return outbox.outbox
+
+
+ANSWERS = {
+    "organisation": "Kumo Speech", "organisation_kind": "company", "sector": "media", "staff_size": 40,
+    "contact_name": "Aiko Mori", "project": "A model of speech", "summary": "It listens.", "intended": "A 32B model.",
+    "procure": "partly", "procure_how": "", "provider": "", "openness": "Weights and data.", "licence": "Apache-2.0",
+}  # fmt: skip
+
+
+def profile(*spans: need.Span) -> dict[str, Any]:
+    found: dict[str, Any] = {"need-TOTAL_FORMS": len(spans), "need-INITIAL_FORMS": 0}
+    for number, one in enumerate(spans):
+        found |= {f"need-{number}-{name}": value for name, value in one.kept().items()}
+    return found
+
+
+def ahead(days: int = 28, peak: int = 4, **more: Any) -> need.Span:
+    starts = timezone.now().date() + timedelta(days=30)
+    one = span(peak=peak, **more)
+    return need.Span(starts, starts + timedelta(days=days - 1), one.types, one.regions, 2, peak)
+
+
+def handed_in(world: World, call: Call, email: str = "aiko@kumo.example", **more: Any) -> Application:
+    applying.begin_by_mail(call=call, email=email, organisation="Kumo Speech", language="ja")
+    with reading_everyone():
+        row = Application.objects.get(call=call, contact_email=email)
+    told = ANSWERS | {"need": [ahead().kept()]} | more
+    with acting_for(row.tenant_id):
+        return applying.save(application=row, by="engine", hands_in=True, **told)
+
+
+@pytest.mark.django_db
+def test_from_the_open_call_to_the_invitation(world: World) -> None:
+    officer, manager = browser(world.person("programme_officer")), browser(world.person("programme_manager"))
+    here = "%Y-%m-%dT%H:%M"
+    now = timezone.now()
+    told = {
+        "cycle": world.cycle.pk, "title": "Third cycle", "text": "Whoever trains in the open.",
+        "opens_at": (now - timedelta(days=2)).strftime(here), "closes_at": (now + timedelta(days=9)).strftime(here),
+        "most_instances": 100, "small_hours": 0,
+    }  # fmt: skip
+    made = officer.post("/t/programme/calls/draft/", told)
+    assert made.status_code == 303, made.content
+    at = made["Location"]
+    assert browser(world.person("business_lead")).get(at).status_code == 404  # a draft is nobody's but staff's
+    pk = at.strip("/").split("/")[-1]
+    assert officer.post(f"/t/programme/calls/{pk}/step/", {"do": "open"}).status_code == 303
+
+    stranger = browser()
+    assert b"Third cycle" in stranger.get("/apply/").content
+    sent = stranger.post(
+        f"/apply/{pk}/", {"organisation": "Kumo Speech", "email": "Aiko@Kumo.example", "language": "ja"}
+    )
+    assert sent.status_code == 200
+    [letter] = send_mail()
+    assert letter.to == ["aiko@kumo.example"]
+    link = re.search(r"http\S+(/apply/mine/\S+/)", letter.body)[1]
+    assert stranger.get(link).status_code == 200
+    draft = stranger.post(link, ANSWERS | {"project": "", "do": "save"} | profile())
+    assert draft.status_code == 303
+    short = stranger.post(link, ANSWERS | {"project": "", "do": "hand_in"} | profile())
+    assert short.status_code == 422 and "project" in short.content.decode()
+    many = stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead(peak=101)))
+    assert many.status_code == 422 and b"this call allows 100" in many.content
+    whole = stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead()))
+    assert whole.status_code == 303
+    again = stranger.post(link, ANSWERS | {"licence": "MIT", "do": "hand_in"} | profile(ahead(peak=6)))
+    assert again.status_code == 303
+    with reading_everyone():
+        row = Application.objects.get()
+        assert (row.state, row.edition, row.licence, row.tenant) == ("submitted", 2, "MIT", world.office)
+        assert ApplicationVersion.objects.filter(application=row.pk).count() == 2
+
+    reader = manager.get(f"/t/programme/applications/{row.pk}/")
+    assert reader.status_code == 200 and b"licence" in reader.content
+    decision = {"decide-outcome": "selected", "decide-why": "It is open.", "decide-slug": "kumo"}
+    early = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
+    assert early.status_code in (409, 422) and b"Close it first" in early.content
+    assert officer.post(f"/t/programme/calls/{pk}/step/", {"do": "close"}).status_code == 303
+    unscored = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
+    assert b"score it first" in unscored.content
+    score = {"score-performance": 5, "score-openness": 5, "score-feasibility": 3, "score-reason": "Small team."}
+    assert officer.post(f"/t/programme/applications/{row.pk}/score/", score).status_code == 303
+    listed = manager.get(f"/calls/{pk}/?sort=points")
+    assert b"Kumo Speech" in listed.content and b"13" in listed.content
+    done = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
+    assert done.status_code == 303 and done["Location"] == f"/t/kumo/applications/{row.pk}/", done.content
+    assert manager.post(f"/t/kumo/applications/{row.pk}/decide/", decision).status_code in (409, 422)
+
+    kumo = Tenant.objects.get(slug="kumo")
+    with acting_for(kumo, staff=True):
+        participation = Participation.objects.get()
+        assert (participation.state, participation.project) == ("selected", "A model of speech")
+        [wanted] = CapacityRequest.objects.all()
+        assert (wanted.state, wanted.instances, wanted.instance_type) == ("waiting", 6, "p5.48xlarge")
+        invited = Invitation.objects.get()
+        assert (invited.email, invited.role, invited.language) == ("aiko@kumo.example", "business_lead", "ja")
+        row = Application.objects.get()
+        assert row.became == participation.pk
+    subjects = {one.subject for one in send_mail()[1:]}
+    assert len(subjects) == 2  # the decision, and the invitation
+    told_why = stranger.get(link)
+    assert b"It is open." in told_why.content and b"Small team." not in told_why.content
+    assert stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead())).status_code == 409
+
+
+@pytest.mark.django_db
+def test_a_former_participant_applies_from_its_own_pages_and_others_see_nothing_of_it(world: World) -> None:
+    with acting_for(world.hoshi):
+        old = world.participations["hoshi"]
+        Participation.objects.filter(pk=old.pk).update(project="The first model")
+    call = open_call(world)
+    lead = browser(world.person("business_lead"))
+    begin = f"/t/hoshi/apply-to/{call.pk}/"
+    assert b"The first model" in lead.get(begin).content
+    at = lead.post(begin)["Location"]
+    assert lead.post(begin)["Location"] == at  # begun once
+    answers = ANSWERS | {"organisation": "Somebody else", "do": "hand_in"} | profile(ahead())
+    assert lead.post(at, answers).status_code == 303
+    with reading_everyone():
+        row = Application.objects.get()
+    assert (row.tenant, row.organisation, row.state) == (world.hoshi, world.hoshi.name, "submitted")
+    assert browser(world.person("viewer")).post(at, answers).status_code == 403
+    assert browser(world.person("business_lead", world.umi)).get(at).status_code == 404
+    assert browser(world.person("business_lead", world.umi)).get(f"/t/umi/applications/{row.pk}/").status_code == 404
+    assert b"The first model" in browser(world.person("lead_architect")).get(at).content  # earlier cycles
+    close(call)
+    manager = world.person("programme_manager")
+    with acting_for(world.hoshi, staff=True):
+        selecting.score(
+            application=row, person=manager, by=manager.actor, performance=4, openness=4, feasibility=4, reason="Known."
+        )
+        with pytest.raises(Refused, match="takes part in Cycle 2 already"):
+            selecting.decide(application=row, outcome="selected", why="Good.", person=manager, by=manager.actor)
+        kept = selecting.decide(application=row, outcome="waitlisted", why="Next.", person=manager, by=manager.actor)
+    assert kept.state == "waitlisted"
+    page = lead.get(at).content
+    assert b"Next." in page and b"Known." not in page
+
+
+@pytest.mark.django_db
+def test_nobody_scores_or_decides_about_the_own_organisation(world: World) -> None:
+    call = open_call(world, small_hours=10_000_000)
+    row = handed_in(world, call, email=world.person("frameworks_specialist").email)
+    reviewer = world.person("frameworks_specialist")
+    points = {"performance": 5, "openness": 5, "feasibility": 5, "reason": "Mine."}
+    with acting_for(world.office, staff=True):
+        with pytest.raises(Refused, match="You belong to"):
+            selecting.score(application=row, person=reviewer, by=reviewer.actor, **points)
+        moved = world.person("programme_manager")
+        Application.objects.filter(pk=row.pk).update(tenant=world.office)
+        Membership.objects.create(person=moved, tenant=world.umi, role="viewer", starts_on=date(2020, 1, 1))
+    with acting_for(world.umi, staff=True):
+        theirs = Application(tenant=world.umi, contact_email="x@umi.example")
+        assert selecting.belongs(moved, theirs) and not selecting.belongs(world.person("lead_architect"), theirs)
+        assert not ApplicationScore.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_small_application_is_decided_at_once_and_a_known_name_is_not_made_twice(world: World) -> None:
+    call = open_call(world, small_hours=10_000_000)
+    row = handed_in(world, call, organisation="ＵＭＩ vision")
+    manager = world.person("programme_manager")
+    told = {"application": row, "outcome": "selected", "why": "Small.", "person": manager, "by": manager.actor}
+    with acting_for(world.office, staff=True):
+        for slug, code in (("Kumo!", "slug"), ("umi", "slug"), ("umi-2", "known")):
+            with pytest.raises(Refused) as refused:
+                selecting.decide(**told, slug=slug)
+            assert refused.value.code == code
+        assert not Tenant.objects.filter(slug="umi-2").exists()
+        declined = selecting.decide(**(told | {"outcome": "declined"}))
+    assert declined.state == "declined" and declined.tenant == world.office
+    with reading_everyone():
+        kinds = set(Entry.objects.filter(subject="application").values_list("kind", flat=True))
+    assert kinds == {"application.begun", "application.submitted", "application.declined"}
+
+
+@pytest.mark.django_db
+def test_a_link_is_sent_again_under_a_new_secret_and_only_so_often(world: World) -> None:
+    call = open_call(world)
+    for _time in range(applying.MOST_MAILS + 3):
+        applying.begin_by_mail(call=call, email="aiko@kumo.example", organisation="Kumo Speech")
+    letters = send_mail()
+    assert len(letters) == 1  # of those that wait only the newest still says something
+    with reading_everyone():
+        row = Application.objects.get()
+    assert row.issue == applying.MOST_MAILS
+    link = re.search(r"/apply/mine/(\S+)/", letters[0].body)[1]
+    assert applying.by_link(link).pk == row.pk and applying.by_link(link[:-1] + "?") is None
+    assert browser().get("/apply/mine/nothing/").status_code == 404
+    close(call)
+    assert browser().get(f"/apply/{call.pk}/").status_code == 404
+    with acting_for(world.office), pytest.raises(Refused, match="takes no applications any more"):
+        applying.save(application=row, by="engine", hands_in=True, **ANSWERS, need=[ahead().kept()])
+
+
+@pytest.mark.django_db
+def test_the_cycle_shows_what_it_will_need_beside_what_is_reserved(world: World) -> None:
+    call = open_call(world)
+    handed_in(world, call)
+    with acting_for(world.hoshi, staff=True):
+        Reservation.objects.create(
+            tenant=world.hoshi, participation=world.participations["hoshi"], kind="training_plan", state="active",
+            external_id="tp-1", region="ap-northeast-1", az_id="apne1-az4", instance_type="p5.48xlarge", count=3,
+            starts_at=timezone.now(), ends_at=timezone.now() + timedelta(days=90),
+        )  # fmt: skip
+    staff = browser(world.person("auditor"))
+    assert staff.get("/cycles/").status_code == 200
+    page = staff.get(f"/cycles/{world.cycle.pk}/")
+    assert page.status_code == 200 and b"p5.48xlarge" in page.content
+    file = staff.get(f"/cycles/{world.cycle.pk}/demand.csv").content.decode()
+    assert file.count("p5.48xlarge,ap-northeast-1,4,") >= 4 and ",3," in file
+    assert browser(world.person("viewer")).get("/cycles/").status_code == 403

@@ -1,0 +1,202 @@
+"""The life of a participation and of a cycle: what each state permits, what keeps it from the next, and copying a cycle."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from clusters.actions import capacity
+from program import life, sessions
+from program.calls import calling, cycles
+from program.models import Call, Onboarding, OnboardingStep, Report, Session
+from tenants import participating
+from tenants.history.models import Entry
+from tenants.history.moves import move
+from tenants.models import Cycle, Participation
+from tenants.participating import CAPACITY, CLUSTERS, DEEDS, JOBS, PERMITS, RECORD, Facts
+from tenants.states import PARTICIPATION
+from tenants.wall.acting import acting_for, reading_everyone
+from tenants.web.problems import Refused, Stale
+from tests.conftest import World
+from tests.program.test_calls import browser
+
+
+@pytest.mark.parametrize(
+    ("state", "facts", "open_to", "blocked"),
+    [
+        ("applied", Facts(), {"selected", "withdrawn"}, {}),
+        ("selected", Facts(cycle_closed=True), {"withdrawn"}, {"onboarding": "cycle is closed"}),
+        ("onboarding", Facts(list_laid_out=False), {"suspended", "withdrawn"}, {"active": "not laid out"}),
+        ("onboarding", Facts(steps_open=3), {"suspended", "withdrawn"}, {"active": "3 steps"}),
+        ("onboarding", Facts(), {"active", "suspended", "withdrawn"}, {}),
+        ("active", Facts(clusters=["lab"]), {"closing", "suspended"}, {"withdrawn": "lab"}),
+        ("suspended", Facts(was="active", steps_open=3), {"active", "withdrawn"}, {}),
+        ("suspended", Facts(was="onboarding"), {"onboarding", "withdrawn"}, {}),
+        ("closing", Facts(final_report=""), set(), {"closed": "asked for"}),
+        ("closing", Facts(final_report="submitted"), set(), {"closed": "not accepted"}),
+        ("closing", Facts(reservations=2), set(), {"closed": "2 reservations"}),
+        ("closing", Facts(), {"closed"}, {}),
+        ("closed", Facts(), set(), {}),
+    ],
+)
+def test_what_may_follow_and_what_keeps_it_from_there(
+    state: str, facts: Facts, open_to: set[str], blocked: dict[str, str]
+) -> None:
+    found = participating.steps(state, facts)
+    assert {one.to for one in found if not one.blocked} == open_to
+    assert {one.to for one in found if one.blocked} == set(blocked)
+    for one in found:
+        assert not one.blocked or blocked[one.to] in " ".join(one.blocked)
+
+
+def test_every_state_says_what_it_permits() -> None:
+    assert set(PERMITS) == set(PARTICIPATION)
+    for state in PARTICIPATION:
+        for deed in DEEDS:
+            row = Participation(code="P", state=state)
+            if deed in PERMITS[state]:
+                participating.refuse_unless_permitted(row, deed)
+            else:
+                with pytest.raises(Refused, match="P may not do this now"):
+                    participating.refuse_unless_permitted(row, deed)
+    assert PERMITS["suspended"] == {RECORD} and not {CLUSTERS, JOBS, CAPACITY} & PERMITS["closed"]
+
+
+@pytest.mark.django_db
+def test_a_participation_goes_on_from_its_page_with_reason_and_history(world: World) -> None:
+    row, officer = world.participations["hoshi"], browser(world.person("programme_officer"))
+    at = f"/t/hoshi/participations/{row.pk}/"
+    assert officer.post(at, {"to": "suspended"}).status_code == 422  # without a reason
+    assert officer.post(at, {"to": "suspended", "why": "The gate was missed."}).status_code == 303
+    customer = browser(world.person("technical_lead"))
+    page = customer.get(at)
+    assert page.status_code == 200 and b"The gate was missed." in page.content and b"Go on" not in page.content
+    assert customer.post(at, {"to": "active"}).status_code == 403
+    with acting_for(world.hoshi, staff=True):
+        row.refresh_from_db()
+        asked = {
+            "participation": row, "instance_type": "p5.48xlarge", "region": "ap-northeast-1", "instances": 1,
+            "starts_on": timezone.now().date(), "reason": "more", "by": "engine",
+        }  # fmt: skip
+        with pytest.raises(Refused) as refused:
+            capacity.ask(**asked, kind="more")
+        assert refused.value.code == "participation_state"
+        assert life.facts_of(row).was == "active"
+        with pytest.raises(Stale):
+            life.go_on(participation=row, to="active", by="engine", version=1)
+    assert officer.post(at, {"to": "onboarding"}).status_code == 422  # it was active
+    for to in ("active", "closing"):
+        assert officer.post(at, {"to": to}).status_code == 303
+    refused_page = officer.post(at, {"to": "closed"})
+    assert refused_page.status_code == 409 and b"final report" in refused_page.content
+    with acting_for(world.hoshi, staff=True):
+        report = Report.objects.create(
+            tenant=world.hoshi, participation=row, kind="final_report", period="C2", due_on=date(2030, 1, 1)
+        )
+        move(report, "submitted", by="engine", report="final report", period="C2")
+        move(report, "accepted", by="engine", report="final report", period="C2")
+    assert officer.post(at, {"to": "closed"}).status_code == 303
+    with acting_for(world.hoshi, staff=True):
+        kinds = list(Entry.objects.filter(subject="participation").order_by("id").values_list("kind", flat=True))
+    assert kinds == [f"participation.{state}" for state in ("suspended", "active", "closing", "closed")]
+
+
+@pytest.mark.django_db
+def test_onboarding_is_complete_before_it_trains(world: World) -> None:
+    with acting_for(world.umi, staff=True):
+        row = Participation.objects.create(tenant=world.umi, cycle=_another(world), code="U2", project="The next model")
+        for to in ("selected", "onboarding"):
+            life.go_on(participation=row, to=to, by="engine")
+        board = Onboarding.objects.create(
+            tenant=world.umi, participation=row, lead=world.person("lead_architect"), held_at=timezone.now(), minutes=60
+        )
+        OnboardingStep.objects.create(tenant=world.umi, onboarding=board, position=1, text="dashboards connected")
+        with pytest.raises(Refused, match="1 steps of onboarding are open"):
+            life.go_on(participation=row, to="active", by="engine")
+
+
+def _another(world: World) -> Cycle:
+    return Cycle.objects.create(
+        programme=world.cycle.programme,
+        code="C3",
+        name="Cycle 3",
+        starts_on=date(2026, 1, 5),
+        ends_on=date(2026, 6, 28),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "days"),
+    [
+        (date(2025, 1, 6), date(2025, 7, 7), 182),
+        (date(2025, 1, 6), date(2025, 7, 9), 182),
+        (date(2025, 1, 6), date(2025, 7, 11), 189),
+        (date(2025, 1, 6), date(2025, 1, 6), 0),
+        (date(2025, 7, 7), date(2025, 1, 6), -182),
+    ],
+)
+def test_a_copy_moves_by_whole_weeks(old: date, new: date, days: int) -> None:
+    assert cycles.whole_weeks(old, new) == timedelta(days=days)
+
+
+def test_an_hour_stays_the_same_on_the_wall() -> None:
+    before = datetime(2026, 3, 2, 9, tzinfo=UTC)  # 10:00 in Berlin, in winter
+    assert cycles.later(before, timedelta(days=28), "Europe/Berlin").astimezone(UTC).hour == 8  # 10:00 in summer
+
+
+@pytest.mark.django_db
+def test_a_cycle_is_copied_with_sessions_and_call_but_without_people(world: World) -> None:
+    Cycle.objects.filter(pk=world.cycle.pk).update(ends_on=date(2025, 6, 30), stage_gate_on=date(2025, 3, 31))
+    lead = world.person("lead_architect")
+    sessions.plan_session(
+        by=lead.actor, speakers=[lead], cycle=world.cycle, kind="workshop", title="NCCL hands-on",
+        starts_at=datetime(2025, 1, 15, 4, tzinfo=UTC), minutes=90, seats=None,
+    )  # fmt: skip
+    calling.draft(
+        by=lead.actor, cycle=world.cycle, title="Who trains?", text="Say so.", small_hours=5000,
+        opens_at=datetime(2024, 11, 1, tzinfo=UTC), closes_at=datetime(2024, 12, 1, tzinfo=UTC),
+    )  # fmt: skip
+    manager = browser(world.person("programme_manager"))
+    at, told = (
+        f"/t/programme/cycles/{world.cycle.pk}/copy/",
+        {"code": "C3", "name": "Cycle 3", "starts_on": "2025-07-07"},
+    )
+    assert manager.get(at).status_code == 200
+    looked = manager.post(at, told | {"do": "look"})
+    assert looked.status_code == 200 and b"NCCL hands-on" in looked.content and not Cycle.objects.filter(code="C3")
+    assert manager.post(at, told | {"code": "C2", "do": "copy"}).status_code == 422
+    assert manager.post(at, told | {"starts_on": "9999-12-31", "do": "look"}).status_code == 422
+    assert manager.post(at, told | {"do": "copy"}).status_code == 303
+    made = Cycle.objects.get(code="C3")
+    assert (made.state, made.stage_gate_on, made.ends_on) == ("preparing", date(2025, 9, 29), date(2025, 12, 29))
+    with acting_for(world.office, staff=True):
+        [session] = Session.objects.filter(cycle=made)
+        assert session.starts_at == datetime(2025, 7, 16, 4, tzinfo=UTC) and session.announced_at is None
+        [call] = Call.objects.filter(cycle=made)
+        assert (call.state, call.text, call.small_hours) == ("draft", "Say so.", 5000)
+        assert Entry.objects.filter(kind="cycle.copied").count() == 1
+    with reading_everyone():
+        assert not Participation.objects.filter(cycle=made).exists()
+
+
+@pytest.mark.django_db
+def test_the_days_of_a_cycle_change_with_history_and_it_closes_when_nobody_is_left(world: World) -> None:
+    officer = browser(world.person("programme_officer"))
+    at = f"/t/programme/cycles/{world.cycle.pk}"
+    told: dict[str, Any] = {"name": "Cycle 2", "starts_on": "2025-01-06", "stage_gate_on": "2025-04-01", "version": 1}
+    assert officer.post(f"{at}/edit/", told | {"stage_gate_on": "2024-01-01"}).status_code == 422
+    assert officer.post(f"{at}/edit/", told).status_code == 303
+    assert officer.post(f"{at}/edit/", told | {"name": "Other"}).status_code == 409  # an old version
+    with acting_for(world.office, staff=True):
+        [entry] = Entry.objects.filter(kind="record.changed")
+    assert entry.facts["changes"] == {"stage_gate_on": [None, "2025-04-01"]}
+    blocked = officer.post(f"{at}/go-on/", {"to": "closed"})
+    assert blocked.status_code == 409 and b"2 participations" in blocked.content
+    with reading_everyone():
+        rows = list(Participation.objects.all())
+    for row in rows:
+        with acting_for(row.tenant_id, staff=True):
+            move(row, "withdrawn", by="engine", why="over")
+    assert officer.post(f"{at}/go-on/", {"to": "closed"}).status_code == 303
+    assert Cycle.objects.get(pk=world.cycle.pk).state == "closed"
