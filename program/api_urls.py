@@ -27,7 +27,7 @@ from clusters.api import (
     usage,
 )
 from program import api as program
-from program import api_docs, enablement_api, hand_over_views, procedure_api
+from program import api_docs, enablement_api, hand_over_views, procedure_api, whole_views
 from support import api as support
 from support import articles_api
 from support import files_api as support_files
@@ -209,6 +209,7 @@ WRITE = [
     ("cases/<uuid:pk>/notes/", support.tenant_notes, "case-notes"),
     ("cases/<uuid:pk>/files/", support_files.tenant_files, "case-files"),
     *((f"cases/<uuid:pk>/{verb}/", view, f"case-{verb}") for verb, view in support.VERBS.items()),
+    ("programme-file/", whole_views.programme_file, "programme-file"),
     ("reviews/", program.office_reviews, "reviews"),
     *((f"reviews/<uuid:pk>/{step}/", view, f"review-{step}") for step, view in program.STEPS.items()),
     ("reviews/<uuid:pk>/items/<uuid:item>/settle/", program.settle, "review-item-settle"),

@@ -77,7 +77,10 @@ def change_rules(request: HttpRequest) -> HttpResponse:
 
 def _shown(request: HttpRequest, form: RulesForm, refused: Any, status: int) -> HttpResponse:
     may_change = request.role in roles.PUBLISH
-    context = {"form": form, "refused": refused, "office": request.tenant, "may_change": may_change}
+    context = {
+        "form": form, "refused": refused, "office": request.tenant, "may_change": may_change,
+        "may_take_all": request.role in roles.TAKE_ALL, "file_name": f"{form.instance.code}.yaml",
+    }  # fmt: skip
     return render(request, "program/rules.html", context, status=status)
 
 

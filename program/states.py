@@ -153,4 +153,7 @@ USED = kind(
     _("{cluster_name} was {percent} % busy in the week of {week}: {reserved} instance hours were reserved"),
     icon="gauge",
 )
+TAKEN_OUT = kind(
+    "programme.taken_out", _("{actor} downloaded the whole of {name} as a file"), audience="internal", icon="file"
+)
 EXPORTED = kind("export.made", _("{actor} exported {what}: {rows} rows"), audience="internal", icon="file")

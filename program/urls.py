@@ -20,6 +20,7 @@ from program import (
     settings_views,
     trend_views,
     views,
+    whole_views,
 )
 from program.calls import cycle_views
 from program.calls import views as call_views
@@ -40,6 +41,7 @@ urlpatterns = [
     path("t/<slug:tenant>/hand-over/", hand_over_views.hand_over, name="hand_over"),
     path("t/<slug:tenant>/hand-over/markdown/", hand_over_views.hand_over_markdown, name="hand_over_markdown"),
     path("t/<slug:tenant>/rules/", settings_views.rules, name="rules"),
+    path("t/<slug:tenant>/programme-file/", whole_views.download, name="programme_file"),
     path("t/<slug:tenant>/rules/change/", settings_views.change_rules, name="change_rules"),
     path("reviews/", review_views.all_reviews, name="reviews"),
     path("reviews/<uuid:pk>/", review_views.review, name="review"),

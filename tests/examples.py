@@ -82,7 +82,9 @@ NUMBERS = itertools.count(1)
 # Rows of these hold ids and words of a closed list.
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
-OFFICES = {"rules", "erasures", "reviews", "launches", "sessions", "articles", "asked-reports", "calls", "cycles"}
+OFFICES = {
+    "rules", "programme-file", "erasures", "reviews", "launches", "sessions", "articles", "asked-reports", "calls", "cycles",
+}  # fmt: skip
 # What these speak of is everybody's: the same for all who may read at all.
 EVERYBODYS = {
     "tables", "catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles", "calls", "apply-to",

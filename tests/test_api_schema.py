@@ -46,7 +46,11 @@ FIGURES = {
 }
 # The catalogue is the same for everybody, and can be taken away as a file.
 EVERYBODYS = {"architectures", "architecture", "job-templates", "job-template"}
-ARCHIVES = {"api-architectures-export", "api-architecture-export"}
+ARCHIVES = {
+    "api-architectures-export",
+    "api-architecture-export",
+    "api-tenant-programme-file",
+}  # and the programme as a file
 NOT_IN_LISTS = {
     "script",
     "environment",

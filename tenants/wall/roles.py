@@ -81,6 +81,7 @@ ENROL = frozenset({BUSINESS_LEAD, TECHNICAL_LEAD, PLATFORM_ENGINEER, ML_ENGINEER
 HAND_IN = frozenset({PROGRAMME_MANAGER, PROGRAMME_OFFICER, BUSINESS_LEAD})
 ANSWER_REPORTS = frozenset({PROGRAMME_MANAGER, BUSINESS_LEAD})
 PUBLISH = frozenset({PROGRAMME_MANAGER, LEAD_ARCHITECT})
+TAKE_ALL = frozenset({PROGRAMME_MANAGER, PROGRAMME_OFFICER})  # the whole programme as a file
 ENGINE_ROOM = _OFFICE | {AUDITOR}
 # Who answers for a participant's people: its own leads, and the office for everybody.
 LEADS = frozenset({BUSINESS_LEAD, TECHNICAL_LEAD})

@@ -147,9 +147,10 @@ def _listed(told: Row, people: dict[str, Row], known_cases: dict[str, str]) -> I
             if handle not in people:
                 yield f"{where}.speakers[{place}]: {handle} is no person"
     for where, row in _rows(told, "knowledge_articles"):
-        for place, case in enumerate(row.get("cases", [])):
-            if case not in known_cases:
-                yield f"{where}.cases[{place}]: {case} is no case"
+        for name in ("cases", "solves"):
+            for place, case in enumerate(row.get(name, [])):
+                if case not in known_cases:
+                    yield f"{where}.{name}[{place}]: {case} is no case"
 
 
 def _times(told: Row) -> Iterator[str]:

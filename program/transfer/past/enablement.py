@@ -214,14 +214,16 @@ def _article(past: Past, row: Row) -> None:
         ArticleVersion.objects.create(
             tenant=past.office, article=article, number=1, title=article.title, body=article.body, author=by
         )
-    for case in came_from:
+    solved = [case for case in past.told.get("cases", []) if case["id"] in row.get("solves", [])]
+    kinds = [(ArticleUse.Kind.ORIGIN, case) for case in came_from] + [(ArticleUse.Kind.SOLVED, case) for case in solved]
+    for kind, case in kinds:
         with acting_for(past.who.tenants[case["participant"]], staff=True):
             of_case = Case.objects.get(pk=known(CASE_OPENED)[case["id"]])
             # The file gives an article no date. It is written out of a case that is resolved, so it is dated like that.
             link_case(
                 case=of_case,
                 article=article,
-                kind=ArticleUse.Kind.ORIGIN,
+                kind=kind,
                 by=past.actor(case.get("owner")),
                 at=of_case.resolved_at or past.as_of,
                 **imported(),

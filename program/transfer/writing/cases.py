@@ -124,7 +124,7 @@ def _clocks(row: Case, entries: list[Entry], now: datetime) -> Row:
         "opened_at": stamp(row.opened_at),
         "first_response_at": stamp(row.first_response_at),
         "first_response_due_at": stamp(due),
-        "first_response_met": row.first_response_at <= due if row.first_response_at else None,
+        "first_response_met": (row.first_response_at or now) <= due if row.first_response_at or due < now else None,
         "resolved_at": stamp(row.resolved_at),
         "reopened_count": sum(entry.kind == states.CASE_REOPENED for entry in entries),
         "open_since": stamp(start) if is_open else None,

@@ -88,18 +88,23 @@ def reports(writing: Writing) -> list[Row]:
 def articles(writing: Writing) -> list[Row]:
     """With their texts, and the cases that they came out of."""
     ids, words = case_ids(writing), {ours: word for word, ours in AUDIENCES.items()}
-    came: defaultdict[UUID, list[str]] = defaultdict(list)
-    for article, case in ArticleUse.objects.filter(kind="origin").values_list("article", "case"):
+    came: defaultdict[tuple[UUID, str], list[str]] = defaultdict(list)
+    for article, case, kind in ArticleUse.objects.values_list("article", "case", "kind"):
         if case in ids:
-            came[article].append(ids[case])
+            came[article, kind].append(ids[case])
     return [
         {
             "id": row.code,
             "title": row.title,
             "audience": words[row.audience],
-            "cases": sorted(came[row.pk]),
+            "cases": sorted(came[row.pk, ArticleUse.Kind.ORIGIN]),
             "state": row.state,
-            **told(category=row.category, text=row.body, author=_author(writing, row.author)),
+            **told(
+                solves=sorted(came[row.pk, ArticleUse.Kind.SOLVED]) or None,
+                category=row.category,
+                text=row.body,
+                author=_author(writing, row.author),
+            ),
         }
         for row in Article.objects.order_by("code", "pk")
     ]
