@@ -32,7 +32,7 @@ from support import api as support
 from support import articles_api
 from support import files_api as support_files
 from tenants import api as tenants
-from tenants import erasing_api, files_api, people_api
+from tenants import duty_api, erasing_api, files_api, people_api
 
 # Asked with and without a tenant: the door decides what exists.
 READ = [
@@ -111,6 +111,7 @@ READ = [
 
 # Lists that one tenant's address also writes to.
 EVERYWHERE = [
+    ("shifts/", duty_api.shifts, "shifts"),
     ("participations/<uuid:pk>/", tenants.participation, "participation"),
     ("accounts/", accounts.accounts, "accounts"),
     ("capacity-requests/", capacity.requests, "capacity-requests"),
@@ -140,6 +141,9 @@ EVERYWHERE = [
     ("reviews/<uuid:pk>/changes/", procedure_api.review_changes, "review-changes"),
 ]
 WRITE = [
+    ("shifts/", duty_api.office_shifts, "shifts"),
+    ("shifts/<uuid:pk>/swap/", duty_api.swap, "shift-swap"),
+    ("shifts/<uuid:pk>/remove/", duty_api.remove, "shift-remove"),
     ("hand-over/", hand_over_views.hand_over_api, "hand-over"),
     ("participations/<uuid:pk>/", tenants.tenant_participation, "participation"),
     ("contacts/", people_api.tenant_contacts, "contacts"),

@@ -41,6 +41,7 @@ from tenants.models import (
     holding,
 )
 from tenants.queries import framework_names, history, lines, with_drift, with_framework
+from tenants.rosters import TEAMS, on_duty, team_words
 from tenants.software import side_by_side
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -153,7 +154,7 @@ def participant(request: HttpRequest) -> HttpResponse:
         **_summary(request, clusters),
     }
     if not live.asked(request):
-        context |= _record(request, clusters) | _people(request.tenant) | _owed(request)
+        context |= _record(request, clusters) | _people(request.tenant, internal=request.internal) | _owed(request)
     return render(request, "program/participant.html" + ("#live" if live.asked(request) else ""), context)
 
 
@@ -285,13 +286,15 @@ def _in_units(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"units": counted, "left": grant.approved_instances - used, "over": used > grant.approved_instances}
 
 
-def _people(tenant: Tenant) -> dict[str, Any]:
+def _people(tenant: Tenant, *, internal: bool) -> dict[str, Any]:
     members = (
         Membership.objects.filter(holding(), tenant=tenant).select_related("person").order_by("role", "person__name")
     )
     team = Assignment.objects.filter(holding(), tenant=tenant).exclude(duty="service").select_related("person")
     order = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}
+    on = on_duty(timezone.now()) if internal else []
     return {
+        "on_duty": [(team_words(row.team), row) for row in on if row.team in TEAMS],
         "members": list(members),
         "team": sorted(team, key=lambda each: (order.get(each.duty, 9), each.person.name)),
     }

@@ -1,5 +1,6 @@
 """Mail about cases: one was given to you, one was escalated to your service team."""
 
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from support import queries, states
@@ -10,6 +11,7 @@ from tenants import mail
 from tenants.history.models import Entry
 from tenants.models import Delivery, Person
 from tenants.queries import actor_names
+from tenants.rosters import on_duty
 from tenants.wall.access import Seat
 from tenants.wall.acting import acting_for
 from tenants.web.templatetags.show import SEVERITIES
@@ -68,10 +70,17 @@ ESCALATED = mail.kind(
 def recipients(kind: str, facts: dict[str, object], actor: Person | None, case: Case) -> list[tuple[Person, str]]:
     """Whom an entry about a case concerns, and with which mail; nobody is told what they did themselves."""
     if kind == states.CASE_ESCALATED:
-        return [(person, ESCALATED) for person in engineers_of(str(facts.get("component", ""))) if person != actor]
+        return [(person, ESCALATED) for person in told_of(str(facts.get("component", "")), actor)]
     new_owner = kind == states.CASE_GIVEN or facts.get("given")
     owner = Person.objects.filter(pk=facts.get("owner")).first() if new_owner else None
     return [(owner, GIVEN)] if owner and owner != actor else []
+
+
+def told_of(component: str, actor: Person | None) -> list[Person]:
+    """Whoever is on duty for a component; everybody who answers for it when nobody is, or only whoever did it."""
+    team = [person for person in engineers_of(component) if person != actor]
+    on = {row.person_id for row in on_duty(timezone.now(), component)} if component else set()
+    return [person for person in team if person.pk in on] or team
 
 
 @handler("case-mail", queue="deliver")

@@ -20,6 +20,7 @@ from support.urgency import by_urgency
 from support.verbs import AT_HAND, VERBS, Verb
 from tenants.models import Membership, Person, holding
 from tenants.queries import actor_names, lines, tenants
+from tenants.rosters import on_duty
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import pages
@@ -182,6 +183,7 @@ def shown(
         "more": [_asked(verb, row) for verb in offered if verb.name not in AT_HAND],
         "note_form": note_form or (forms.NoteForm(case=row, internal=request.internal) if answers else None),
         "refused": refused,
+        "on_duty": on_duty(now, row.component) if request.internal and row.component else [],
         **on_case(request, row),
     }
     return render(request, "support/case.html", context, status=status)

@@ -24,7 +24,7 @@ from tenants.web.templatetags.show import ROLES
 
 # A fact that names what somebody wrote -> where the text lies; a layer adds its own.
 WRITTEN: dict[str, Any] = {"note": Note}
-PEOPLE = ("person", "owner")  # facts that are the id of a person
+PEOPLE = ("person", "owner", "from_person")  # facts that are the id of a person
 A_ROLE = ("role", "was_role")
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORST = ("critical", "urgent", "high")

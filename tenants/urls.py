@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, path
 
-from tenants import erasing_views, file_views, import_views, joining_views, mail_views, people_views, views
+from tenants import duty_views, erasing_views, file_views, import_views, joining_views, mail_views, people_views, views
 from tenants.record_blocks import BLOCKS
 
 
@@ -25,6 +25,11 @@ urlpatterns = [
     path("t/<slug:tenant>/history/<int:pk>/correct/", views.correct, name="correct_entry"),
     path("t/<slug:tenant>/files/<uuid:pk>/", file_views.download, name="file"),
     path("t/<slug:tenant>/people/", people_views.people, name="people"),
+    path("duty/", duty_views.duty, name="duty"),
+    path("duty/calendar.ics", duty_views.duty_calendar, name="duty_calendar"),
+    path("t/<slug:tenant>/shifts/plan/", duty_views.plan_duty, name="plan_duty"),
+    path("t/<slug:tenant>/shifts/<uuid:pk>/swap/", duty_views.swap_duty, name="swap_duty"),
+    path("t/<slug:tenant>/shifts/<uuid:pk>/remove/", duty_views.remove_duty, name="remove_duty"),
     path("t/<slug:tenant>/erasures/", erasing_views.erasures, name="erasures"),
     path("t/<slug:tenant>/erasures/ask/", erasing_views.ask, name="ask_erasure"),
     path("t/<slug:tenant>/erasures/<uuid:pk>/erase/", erasing_views.decide, {"verb": "erase"}, name="erase_person"),

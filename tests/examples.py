@@ -57,6 +57,7 @@ from tenants.models import (
     Contact,
     DataIngest,
     Delivery,
+    DutyShift,
     Erasure,
     Evaluation,
     FrameworkUse,
@@ -83,7 +84,8 @@ NUMBERS = itertools.count(1)
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
 OFFICES = {
-    "rules", "programme-file", "erasures", "reviews", "launches", "sessions", "articles", "asked-reports", "calls", "cycles",
+    "rules", "programme-file", "erasures", "shifts", "reviews", "launches", "sessions", "articles", "asked-reports",
+    "calls", "cycles",
 }  # fmt: skip
 # What these speak of is everybody's: the same for all who may read at all.
 EVERYBODYS = {
@@ -615,6 +617,11 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
             tenant=world.office, article=article, number=1, title="Not a number", body="Look.", author=lead.actor
         )
         gone = Person.objects.create(email="gone@example.org", name="Gone")
+        tomorrow = now + timedelta(days=1)
+        shift = DutyShift.objects.create(
+            tenant=world.office, team="lead", person=lead, starts_at=tomorrow, ends_at=tomorrow + timedelta(hours=8),
+            zone="Asia/Tokyo",
+        )  # fmt: skip
         erasure = Erasure.objects.create(tenant=world.office, person=gone, reason="asked by letter", asked_by=lead)
         call = Call.objects.create(
             tenant=world.office, cycle=world.cycle, title="Who trains next?", text="Say what you need.",
@@ -657,7 +664,7 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
             )
         shared = {"calls": call, "apply-to": call, "apply": call, "cycles": world.cycle, "mine": Named("link")}
         shared |= {"sessions": session, "enrolments": session, "articles": article, "versions": Version(1)}
-        shared["erasures"] = erasure
+        shared |= {"erasures": erasure, "shifts": shift}
         made.by_noun |= shared
 
 

@@ -20,6 +20,7 @@ LAYERS = ("tenants", "clusters", "support", "program")
 # Every table is one of three kinds; a new one is written down here, or the test below asks for it.
 OFFICE = {
     "program_review",
+    "tenants_dutyshift",
     "tenants_erasure",
     "program_launch",
     "program_launchwave",

@@ -3,6 +3,7 @@
 from tenants.history.models import Entry, Note, Seal
 from tenants.models.contacts import Contact
 from tenants.models.delivery import Attachment, Delivery, IdempotencyKey
+from tenants.models.duty import DutyShift
 from tenants.models.erasing import Erasure
 from tenants.models.imports import Import
 from tenants.models.joining import Invitation, JoinRequest
@@ -35,6 +36,7 @@ __all__ = [
     "DataIngest",
     "Delivery",
     "Due",
+    "DutyShift",
     "Entry",
     "Erasure",
     "Evaluation",

@@ -21,7 +21,7 @@ SECTIONS = {
     "session": "sessions", "enrolment": "sessions", "session_attendance": "sessions", "session_survey": "sessions",
     "cycle": "cycles", "cycle_goes_on": "cycles", "call": "calls", "call_step": "calls", "apply_again": "calls", "application": "calls",
     "onboarding_list": "onboarding", "onboarding_step": "onboarding", "report": "reports", "ask_for_reports": "reports",
-    "invite": "people", "accept_request": "people", "confirm_access": "people", "erasures": "people", "ask_erasure": "people", "erase_person": "people", "decline_erasure": "people", "seat": "people", "contact": "people", "article": "articles", "article_version": "articles", "case_articles": "cases",
+    "plan_duty": "duty", "swap_duty": "duty", "remove_duty": "duty", "invite": "people", "accept_request": "people", "confirm_access": "people", "erasures": "people", "ask_erasure": "people", "erase_person": "people", "decline_erasure": "people", "seat": "people", "contact": "people", "article": "articles", "article_version": "articles", "case_articles": "cases",
 }  # fmt: skip
 
 OF_A_TENANT = ("people", "budget")
@@ -84,6 +84,7 @@ def _nav(request: HttpRequest, tenant: Any, role: str) -> Nav:
         (programme, bool(tenant) and reads, "people", _("People"), "people"),
         (own, office, "cycles", _("Cycles"), "flag"),
         (own, office, "engagement", _("Engagement"), "people"),
+        (own, office, "duty", _("Duty"), "clock"),
         (own, office, "status", _("Engine room"), "pulse"),
     ]
     here = request.resolver_match.url_name if request.resolver_match else ""
