@@ -28,6 +28,7 @@ from clusters.api import (
 )
 from program import api as program
 from program import api_docs, enablement_api, hand_over_views, procedure_api, whole_views
+from program.calls import api as calls
 from support import api as support
 from support import articles_api
 from support import files_api as support_files
@@ -103,6 +104,9 @@ READ = [
     ("onboarding/<uuid:pk>/", enablement_api.one_onboarding, "onboarding-list"),
     ("reports/", enablement_api.all_reports, "reports"),
     ("reports/<uuid:pk>/", enablement_api.report, "report"),
+    ("cycles/<int:pk>/demand/", calls.cycle_demand, "cycle-demand"),
+    ("applications/<uuid:pk>/", calls.application, "application"),
+    ("participations/<uuid:pk>/steps/", calls.participation_steps, "participation-steps"),
     ("members/", people_api.members, "members"),
     ("join-requests/", people_api.join_requests, "join-requests"),
     ("members/<int:pk>/", people_api.member, "member"),
@@ -132,6 +136,11 @@ EVERYWHERE = [
     ("sessions/", enablement_api.all_sessions, "sessions"),
     ("sessions/<uuid:pk>/", enablement_api.session, "session"),
     ("onboarding/", enablement_api.all_onboarding, "onboarding"),
+    ("calls/", calls.all_calls, "calls"),
+    ("calls/<uuid:pk>/", calls.call, "call"),
+    ("applications/", calls.all_applications, "applications"),
+    ("cycles/", calls.all_cycles, "cycles"),
+    ("cycles/<int:pk>/", calls.cycle, "cycle"),
     ("articles/", articles_api.all_articles, "articles"),
     ("articles/<uuid:pk>/", articles_api.article, "article"),
     ("invitations/", people_api.invitations, "invitations"),
@@ -232,6 +241,16 @@ WRITE = [
         (f"onboarding/<uuid:pk>/steps/<uuid:step>/{verb}/", view, f"onboarding-step-{verb}")
         for verb, view in enablement_api.STEP_VERBS.items()
     ),
+    ("calls/", calls.draft_call, "calls"),
+    *((f"calls/<uuid:pk>/{step}/", view, f"call-{step}") for step, view in calls.CALL_STEPS.items()),
+    ("applications/", calls.tenant_applications, "applications"),
+    *((f"applications/<uuid:pk>/{verb}/", view, f"application-{verb}") for verb, view in calls.ANSWERS.items()),
+    ("applications/<uuid:pk>/score/", calls.score, "application-score"),
+    ("applications/<uuid:pk>/decide/", calls.decide, "application-decide"),
+    ("cycles/<int:pk>/change/", calls.change_cycle, "cycle-change"),
+    ("cycles/<int:pk>/move/", calls.move_cycle, "cycle-move"),
+    ("cycles/<int:pk>/copy/", calls.copy_cycle, "cycle-copy"),
+    ("participations/<uuid:pk>/move/", calls.move_participation, "participation-move"),
     ("asked-reports/", enablement_api.ask_for_reports, "asked-reports"),
     *((f"reports/<uuid:pk>/{verb}/", view, f"report-{verb}") for verb, view in enablement_api.REPORT_VERBS.items()),
     ("articles/", articles_api.write_article, "articles"),

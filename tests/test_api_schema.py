@@ -42,6 +42,10 @@ FIGURES = {
     "configuration-compare",
     "launch",
     "review-trend",
+    "cycles",
+    "cycle",
+    "cycle-demand",
+    "participation-steps",
     "review-changes",
 }
 # The catalogue is the same for everybody, and can be taken away as a file.

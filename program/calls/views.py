@@ -224,9 +224,10 @@ def apply_again(request: HttpRequest, pk: UUID) -> HttpResponse:
     return render(request, "program/apply_again.html", told | {"earlier": queries.earlier(mine)})
 
 
-def _application(pk: UUID) -> Application:
+def _application(pk: UUID, *, drafts: bool = True) -> Application:
+    """Drafts are their writers' own."""
     found = Application.objects.select_related("tenant").filter(pk=pk).first()
-    if found is None:
+    if found is None or (found.state == "draft" and not drafts):
         raise Http404
     with reading_everyone():
         found.call = Call.objects.select_related("cycle__programme").get(pk=found.call_id)
@@ -237,7 +238,7 @@ def _application(pk: UUID) -> Application:
 @require_http_methods(["GET", "POST"])
 def application(request: HttpRequest, pk: UUID) -> HttpResponse:
     """One application: its own organisation writes it, staff reads it, scores it and decides."""
-    row = _application(pk)
+    row = _application(pk, drafts=not request.internal)
     return _answered(request, row, reverse("application", args=[request.tenant.slug, pk]), request.actor)
 
 
@@ -408,7 +409,7 @@ def _for_reviewers(request: HttpRequest, row: Application, call: Call, bound: di
 @require_POST
 def score(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Give it points."""
-    row = _application(pk)
+    row = _application(pk, drafts=False)
     form = asking.ScoreForm(request.POST, prefix="score")
     refused = None
     if form.is_valid():
@@ -426,7 +427,7 @@ def score(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Select it, put it on the waiting list, or decline it."""
-    row = _application(pk)
+    row = _application(pk, drafts=False)
     newcomer = row.tenant.is_office
     known = list(Tenant.objects.filter(is_office=False).order_by("name")) if newcomer else []
     form = asking.DecideForm(request.POST, newcomer=newcomer, known=known, prefix="decide")

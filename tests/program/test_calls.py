@@ -327,3 +327,48 @@ def test_the_cycle_shows_what_it_will_need_beside_what_is_reserved(world: World)
     file = staff.get(f"/cycles/{world.cycle.pk}/demand.csv").content.decode()
     assert file.count("p5.48xlarge,ap-northeast-1,4,") >= 4 and ",3," in file
     assert browser(world.person("viewer")).get("/cycles/").status_code == 403
+
+
+@pytest.mark.django_db
+def test_the_same_way_goes_by_the_api(world: World) -> None:
+    officer, manager = browser(world.person("programme_officer")), browser(world.person("programme_manager"))
+    lead = browser(world.person("business_lead"))
+    now = timezone.now()
+
+    def send(client: Client, at: str, body: dict[str, Any], status: int = 200) -> Any:
+        answer = client.post(f"/api/v1/t/{at}", body, content_type="application/json")
+        assert answer.status_code == status, (at, answer.content)
+        return answer.json()
+
+    cycle = send(
+        manager, f"programme/cycles/{world.cycle.pk}/copy/", {"code": "C3", "name": "Three", "starts_on": "2027-01-04"}, 201
+    )  # fmt: skip
+    told = {
+        "cycle": "C3", "title": "Three", "opens_at": (now - timedelta(days=1)).isoformat(),
+        "closes_at": (now + timedelta(days=1)).isoformat(), "small_hours": 10_000_000,
+    }  # fmt: skip
+    call = send(officer, "programme/calls/", told, 201)
+    assert lead.get(f"/api/v1/calls/{call['id']}/").status_code == 404
+    send(officer, f"programme/calls/{call['id']}/open/", {})
+    begun = send(lead, "hoshi/applications/", {"call": call["id"]}, 201)
+    assert (begun["state"], begun["organisation"]) == ("draft", world.hoshi.name)
+    assert manager.get(f"/api/v1/applications/{begun['id']}/").status_code == 404  # a draft is its writer's own
+    answers = {name: value for name, value in ANSWERS.items() if name != "organisation"}
+    at = f"hoshi/applications/{begun['id']}"
+    unfit = send(lead, f"{at}/answers/", answers | {"need": [ahead().kept() | {"types": ["p9"]}]}, 422)
+    assert "p9" in unfit["detail"]
+    sent = send(lead, f"{at}/answers/", answers | {"need": [ahead().kept()], "hands_in": True})
+    assert (sent["state"], sent["instances"], sent["accelerator_hours"]) == ("submitted", 4, 4 * 8 * 24 * 28)
+    score = {"performance": 3, "openness": 3, "feasibility": 3, "reason": "Fine."}
+    assert send(officer, f"{at}/score/", score)["scores"][0]["reason"] == "Fine."
+    assert lead.get(f"/api/v1/applications/{begun['id']}/").json()["scores"] == []
+    done = send(manager, f"{at}/decide/", {"outcome": "selected", "why": "Open."})
+    assert done["state"] == "selected"
+    steps = manager.get(f"/api/v1/t/hoshi/participations/{done['participation']}/steps/").json()
+    assert [one["to"] for one in steps["steps"]] == ["onboarding", "withdrawn"] and "clusters" not in steps["permits"]
+    moved = send(officer, f"hoshi/participations/{done['participation']}/move/", {"to": "onboarding"})
+    assert moved["state"] == "onboarding"
+    weeks = manager.get(f"/api/v1/cycles/{cycle['id']}/demand/").json()["weeks"]
+    assert {one["selected_instances"] for one in weeks} == {4}
+    send(officer, f"programme/cycles/{cycle['id']}/move/", {"to": "running", "version": 9}, 409)
+    send(officer, f"programme/cycles/{cycle['id']}/move/", {"to": "running"})
