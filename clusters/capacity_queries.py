@@ -29,7 +29,7 @@ from clusters.models import (
     UsageDay,
 )
 from clusters.reserving import Held as HeldCapacity
-from tenants.models import Participation, within
+from tenants.models import Participation, Programme, within
 
 NEVER = 0
 
@@ -124,7 +124,14 @@ def findings(participation: Any, wish: Configuration, cluster: Cluster | None = 
     paths: dict[str, str] = {}
     for index, group in enumerate(wish.instance_groups):
         paths.setdefault(group.instance_type, f"instance_groups[{index}].count")
-    return held_against(asked, situations(participation, wish.region, cluster), wish.region, paths)
+    known = situations(participation, wish.region, cluster)
+    refuses = any(known.get(kind, Situation()).granted.word == "not_set" for kind in asked) and refuses_not_set()
+    return held_against(asked, known, wish.region, paths, refuses_not_set=refuses)
+
+
+def refuses_not_set() -> bool:
+    """Whether the programme refuses what nobody has granted; else it is let through, and told."""
+    return Programme.objects.order_by("pk").values_list("grant_not_set", flat=True).first() == "refuse"
 
 
 def unsettled() -> dict[Cluster, tuple[Held, dict[tuple[str, str], int]]]:

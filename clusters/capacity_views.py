@@ -15,6 +15,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import capacity_queries
 from clusters.actions import capacity as acting
+from clusters.budgets import effects
+from clusters.budgets import queries as budget_queries
 from clusters.forms import CapacityForm, DecisionForm, ReasonForm, SmallForm
 from clusters.models import CapacityRequest
 from clusters.wording import gettext_noop
@@ -176,11 +178,14 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
     waits = row.state == "waiting"
     decides = waits and request.role in roles.APPROVE and not acting.own(row, request.person)
     names = actor_names({row.asked_by, row.decided_by} - {""})
+    lines = [line for line, _total in budget_queries.lines(row.participation_id)] if decides else []
+    kept = acting.effect_of(row).kept() if waits else row.effect
     context = {
         "row": row,
-        "effect": _in_figures(acting.effect_of(row).kept() if waits else row.effect),
+        "budget": effects.of_cost(row.participation_id, kept) if waits else None,
+        "effect": _in_figures(kept),
         "rule": RULES.get(row.rule, ""),
-        "form": (form or DecisionForm(initial={"version": row.version})) if decides else None,
+        "form": (form or DecisionForm(initial={"version": row.version}, lines=lines)) if decides else None,
         "own": waits and request.role in roles.APPROVE and not decides,
         "may_withdraw": waits and not decides and request.role in roles.ASK_CAPACITY,
         "refused": refused,
@@ -194,7 +199,9 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
 @require_http_methods(["POST"])
 def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Grant or decline."""
-    row, form, refused = _one(pk), DecisionForm(request.POST), None
+    row, refused = _one(pk), None
+    lines = [line for line, _total in budget_queries.lines(row.participation_id)]
+    form = DecisionForm(request.POST, lines=lines)
     if form.is_valid():
         told = dict(form.cleaned_data)
         grants = told.pop("decision") == "grant"

@@ -14,6 +14,7 @@ from clusters import actions, architectures, checking, foresight, possible, quer
 from clusters.actions import changes, node_orders, rescues
 from clusters.actions.searches import PINS
 from clusters.architectures.configuration import Configuration
+from clusters.budgets import effects
 from clusters.change_forms import ChangeForm, NodesForm, SkipForm, SoftwareForm
 from clusters.forms import ReasonForm
 from clusters.models import Cluster, Operation
@@ -88,6 +89,7 @@ def _planned(row: Cluster, body: Any) -> dict[str, Any]:
         "plan": foresight.told(foresight.kept(planned)) if planned else None,
         "against": [checking.told(finding) for finding in refusals(checked.findings)],
         "second_person": planned.second_person(changes.free_of_approval()) if planned else "",
+        "budget": effects.of_wish(row.participation_id, checked.configuration, row) if checked.configuration else None,
     }
 
 

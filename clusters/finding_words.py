@@ -253,6 +253,10 @@ SENTENCES: Mapping[str, str] = {
     "grant_not_set": gettext_noop(
         "You asked for %(asked)s %(type)s %(unit)s; the programme has not set how many in %(region)s."
     ),
+    "grant_not_set_refused": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; the programme has not set how many in %(region)s, and its rule refuses "
+        "what is not set."
+    ),
     "grant_none": gettext_noop("You asked for %(asked)s %(type)s %(unit)s; the programme allows none in %(region)s."),
     "grant_exceeded": gettext_noop(
         "You asked for %(asked)s %(type)s %(unit)s; %(free)s are free in %(region)s: "
@@ -460,6 +464,7 @@ ADVICE: Mapping[str, str] = {
     "type_not_in_zone": gettext_noop("Choose a zone that offers it: %(suggestion)s."),
     "type_offer_unknown": gettext_noop("AWS decides when the cluster is created."),
     "grant_not_set": gettext_noop("Let %(who)s say how many."),
+    "grant_not_set_refused": gettext_noop("Ask for capacity, or let %(who)s say how many."),
     "grant_none": gettext_noop("Choose another type or Region, or have it raised by %(who)s."),
     "grant_exceeded": gettext_noop("Ask for fewer, give something back, or have it raised by %(who)s."),
     "grant_exceeded_giving_back": gettext_noop("Wait for that, ask for fewer, or have it raised by %(who)s."),

@@ -286,6 +286,17 @@ class DecisionForm(forms.Form):
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
+    def __init__(self, *args: Any, lines: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if lines:  # the participant's budget has these; any other is refused
+            old = self.fields["budget_line"]
+            self.fields["budget_line"] = forms.ChoiceField(
+                label=old.label,
+                required=False,
+                help_text=old.help_text,
+                choices=[("", "–"), *((one, one) for one in lines)],
+            )
+
 
 def _moment() -> forms.DateTimeInput:
     return forms.DateTimeInput(attrs={"type": "datetime-local", "step": "60"}, format="%Y-%m-%dT%H:%M")

@@ -1,7 +1,7 @@
 """What of a grant is taken and free, by how instances are bought; pure. None allowed, not set and no limit are three things."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal
 
@@ -74,12 +74,22 @@ def options(counts: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, int]]
 
 
 def findings(
-    asked: Mapping[str, Mapping[str, int]], known: Mapping[str, Situation], region: str, paths: Mapping[str, str]
+    asked: Mapping[str, Mapping[str, int]],
+    known: Mapping[str, Situation],
+    region: str,
+    paths: Mapping[str, str],
+    *,
+    refuses_not_set: bool = False,
 ) -> Iterator[Finding]:
-    """What is asked for, by type and way of buying, held against what was granted. `paths` say where it is asked for."""
+    """What is asked for, by type and way of buying, held against what was granted. `paths` say where it is asked for.
+    `refuses_not_set`: as the programme has it, what nobody has granted is refused and not only told."""
     for kind, wanted in sorted(asked.items()):
         now = known.get(kind, Situation())
-        yield _finding(kind, wanted, now, region, paths.get(kind, "instance_groups"))
+        found = _finding(kind, wanted, now, region, paths.get(kind, "instance_groups"))
+        more = any(count > now.mine.get(option, 0) for option, count in wanted.items())
+        if refuses_not_set and found.code == "grant_not_set" and more:
+            found = replace(found, code="grant_not_set_refused", level="refused")
+        yield found
 
 
 def _finding(kind: str, wanted: Mapping[str, int], now: Situation, region: str, path: str) -> Finding:

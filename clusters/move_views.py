@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from clusters import architectures, catalogue, checking, foresight, moving, possible, queries
 from clusters.actions import changes
+from clusters.budgets import effects
 from clusters.forms import ReasonForm
 from clusters.models import Cluster
 from clusters.preflight import refused as refusals
@@ -76,6 +77,7 @@ def move(request: HttpRequest, pk: UUID) -> HttpResponse:
         "plan": foresight.told(foresight.kept(planned)) if planned else None,
         "against": [checking.told(finding) for finding in refusals(checked.findings)],
         "second_person": planned.second_person(changes.free_of_approval()) if planned else "",
+        "budget": effects.of_wish(row.participation_id, checked.configuration, row) if checked.configuration else None,
         "submit": _("Move it"),
     }
     return render(request, "clusters/move.html", context, status=status)

@@ -16,6 +16,8 @@ from django.views.decorators.http import require_http_methods
 
 from clusters import actions, architectures, checking, configuring, facts, foresight, listing, queries
 from clusters.architectures import Architecture
+from clusters.budgets import effects
+from clusters.budgets import queries as budget_queries
 from clusters.checking import Checked
 from clusters.findings import Finding
 from clusters.models import ConfigurationVersion
@@ -143,7 +145,12 @@ def _plan(page: Any, checked: Checked | None) -> dict[str, Any]:
     if checked is None or checked.configuration is None:
         return {}
     planned, refused = attempt(foresight.for_request, account=page.form.cleaned_data["account"], checked=checked)
-    return {"plan": foresight.told(foresight.kept(planned))} if planned and refused is None else {}
+    if planned is None or refused is not None:
+        return {}
+    return {
+        "plan": foresight.told(foresight.kept(planned)),
+        "budget": effects.of_wish(budget_queries.here(), checked.configuration),
+    }
 
 
 class _Told:

@@ -370,6 +370,12 @@ CAPACITY_LIMIT = kind(
     icon="gauge",
 )
 
+GRANT_NOT_SET = kind(
+    "cluster.grant_not_set",
+    _("{name} was let through although nobody has said how many of {types} are granted in {region}"),
+    icon="gauge",
+    severity="normal",
+)
 BUDGET_CHANGED = kind(
     "budget.changed",
     _("{actor} changed the budget by {delta} {currency}, out of {line}; it is {after} now: {why}"),
@@ -398,7 +404,7 @@ kind(
 )
 BUDGET_JOBS_TOLD = kind(
     "budget.jobs_told",
-    _("Jobs are stopped from {at} on, each after its next checkpoint: {names}. Without one so far: {unsaved}"),
+    _("Jobs are stopped from {begins} on, each after its next checkpoint: {names}. Without one so far: {unsaved}"),
     icon="alert-triangle",
     severity="high",
 )

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
+from clusters.budgets import queries as budget_queries
 from clusters.models import Job
 from program import reports
 from program.models import ActionItem, OnboardingStep, Report
@@ -73,9 +74,25 @@ def shown(*, person: Person, role: str, now: datetime) -> dict[str, Any]:
             .select_related("tenant", "cluster")
             .order_by("-created_at")[:MOST_JOBS]
         ),
+        "budgets": budgets()[:MOST],
         "limits": cluster_queries.granted_and_used()[:MOST],
         "today": today,
     }
+
+
+def budgets() -> list[dict[str, Any]]:
+    """What is left of each budget of the scope; those that are not set too, which says so."""
+    places = list(budget_queries.budgets())
+    known = budget_queries.known_of(places)
+    books = {programme: budget_queries.prices.book(programme) for programme in {row.cycle.programme for row in places}}
+    return [
+        {
+            "place": row,
+            "found": budget_queries.reckoning(known[row.pk], books[row.cycle.programme]),
+            "currency": row.cycle.programme.currency,
+        }
+        for row in places
+    ]
 
 
 def waiting(*, person: Person, role: str) -> list[Waiting]:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from clusters import capacity_effect, facts, foresight, states
 from clusters.actions.holding import lock
+from clusters.budgets import actions as budgets
 from clusters.capacity_effect import Change, Circumstances, Effect
 from clusters.models import CapacityRequest, LedgerRow, Option, QuotaGrant
 from tenants import participating
@@ -185,6 +186,8 @@ def decide(
         _refuse("why", why, _("Say why, in 1 to %(most)s letters.") % {"most": LONGEST})
     if grants and not budget_line:
         _refuse("budget_line", budget_line, _("Say out of which budget line it is paid."))
+    if grants:
+        budgets.refuse_other_line(row.participation_id, budget_line)
     if not grants:
         columns = {"why": why, "decided_by": by, "decided_at": Now()}
         move(row, "declined", by=by, columns=columns, number=row.number, why=why)

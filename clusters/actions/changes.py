@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 from clusters import checking, facts, foresight, possible, states
 from clusters.actions import holding, locks, software
 from clusters.architectures.configuration import Configuration
+from clusters.budgets import actions as budgets
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, ExternalObject, FileSystem, Operation, Revision
 from clusters.plans.planning import ChangePlan
@@ -59,8 +60,10 @@ def change_cluster(
     plan: str = "",
     stop_jobs: bool = False,
     on_behalf_of: str = "",
+    second_person: str = "",
 ) -> Operation:
     """Change what was applied. `plan` is the digest of the plan that the asker saw; with another one it is refused.
+    `second_person`: why somebody has to agree to it, whatever it does.
 
     Raises Refused: busy, preflight, nothing_changes, not_possible, plan_changed, jobs_running, not_changeable.
     """
@@ -78,14 +81,23 @@ def change_cluster(
         raise Refused("nothing_changes", _("Nothing is different from what the cluster is."), status=422)
     _refuse_unless_doable(planned, seen=plan, stop_jobs=stop_jobs)
     holding.refuse_unless_granted(cluster.participation_id, wish, cluster)
+    if costs_more(planned):
+        budgets.refuse_at_limit(cluster.participation)
+    second = second_person or planned.second_person(free_of_approval())
     operation = _taken(
-        cluster, Operation.Kind.CHANGE, planned, by=by, reason=reason, stop_jobs=stop_jobs, body=wish.document()
-    )
+        cluster, Operation.Kind.CHANGE, planned, by=by, reason=reason, stop_jobs=stop_jobs, body=wish.document(),
+        second_person=second,
+    )  # fmt: skip
     locks.asked(operation, cluster, by=by, on_behalf_of=on_behalf_of)
     if not operation.second_person:
         start_change(operation, cluster, wish, by=by)
     holding.settle(cluster, by=by, operation=operation, why=reason)
     return operation
+
+
+def costs_more(planned: ChangePlan) -> bool:
+    """Whether an hour of it costs more than before; of what is new it does."""
+    return planned.before is None or planned.after.per_hour > planned.before.per_hour
 
 
 def refuse_unless_possible(cluster: Cluster, deed: possible.Deed) -> possible.Situation:
@@ -168,6 +180,7 @@ def refuse_if_it_stops_jobs(planned: ChangePlan, *, stop_jobs: bool) -> None:
 def _taken(
     cluster: Cluster, kind: str, planned: ChangePlan, *, by: str, reason: str, stop_jobs: bool = False, **columns: Any
 ) -> Operation:
+    columns.setdefault("second_person", planned.second_person(free_of_approval()))
     return locks.take(
         cluster,
         kind,
@@ -175,7 +188,6 @@ def _taken(
         reason=reason,
         plan=foresight.kept(planned),
         plan_digest=planned.digest,
-        second_person=planned.second_person(free_of_approval()),
         may_stop_jobs=stop_jobs,
         removes_nodes=any(effect.code == "terminated" for effect in planned.effects),
         usual_minutes=planned.minutes.usual,

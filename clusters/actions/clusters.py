@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from clusters import checking, foresight, states
 from clusters.actions import agents, changes, holding, locks, software
 from clusters.architectures.configuration import Configuration
+from clusters.budgets import actions as budgets
 from clusters.engine import turns
 from clusters.models import Bucket, CloudAccount, Cluster, Job, Operation, Revision
 from tenants import participating
@@ -42,7 +43,8 @@ def request_cluster(
     wish = checking.refuse_unless_it_fits(checked)
     if not name:
         raise Refused("name_missing", _("Give the cluster a name."), status=422)
-    holding.refuse_unless_granted(participation.pk, wish)
+    not_set = holding.refuse_unless_granted(participation.pk, wish)
+    budgets.refuse_at_limit(participation)
     cluster, operation = keep_wish(
         participation=participation,
         account=account,
@@ -52,6 +54,8 @@ def request_cluster(
         reason=reason,
         on_behalf_of=on_behalf_of,
     )
+    if not_set:
+        timeline.record(states.GRANT_NOT_SET, about=cluster, by=by, name=name, types=not_set, region=wish.region)
     if not operation.second_person:
         _approved(cluster, operation, by="engine")
     return cluster
@@ -150,7 +154,9 @@ def approve_cluster(*, cluster: Cluster, person: Person, by: str, version: int |
         raise Refused(
             "not_waiting", _("This cluster is not waiting for an approval; it is %(state)s.") % {"state": cluster.state}
         )
-    changes.approve_operation(operation=operation, cluster=cluster, person=person, by=by, plan=plan)
+    planned = changes.approve_operation(operation=operation, cluster=cluster, person=person, by=by, plan=plan)
+    if changes.costs_more(planned):
+        budgets.refuse_at_limit(cluster.participation)
     if operation.kind == Operation.Kind.CREATE:
         _approved(cluster, operation, by=by)
     else:

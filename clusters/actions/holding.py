@@ -25,12 +25,24 @@ def lock(participation: Any, region: str, types: Iterable[str]) -> None:
         cursor.execute("select set_config('lock_timeout', %s, true)", [usual])
 
 
-def refuse_unless_granted(participation: Any, wish: Configuration, cluster: Cluster | None = None) -> None:
-    """Raises Refused with what was granted, who can change it, what is free and what becomes free. Holds the lock from then on."""
+AS_BEFORE = "as it was before rows were kept"  # rows that a migration wrote without knowing how instances were bought
+
+
+def refuse_unless_granted(participation: Any, wish: Configuration, cluster: Cluster | None = None) -> list[str]:
+    """Raises Refused with what was granted, who can change it, what is free and what becomes free. Holds the lock from then
+    on. Answers the types that are let through although nobody has said how many."""
     asked = counted(wish.document(), capacity_queries.accelerated_types())
     lock(participation, wish.region, {kind for kind, _option in asked})
     found = list(capacity_queries.findings(participation, wish, cluster))
     checking.refuse_unless_it_fits(checking.Checked(wish, found))
+    return [str(each.values["type"]) for each in found if each.code == "grant_not_set"]
+
+
+def settle_what_was_migrated(cluster: Cluster) -> None:
+    """Put right how instances are bought where a migration could not know it. The cluster is locked by the caller."""
+    rows = LedgerRow.objects.filter(cluster=cluster, ledger=LedgerRow.Ledger.USE)
+    if rows.filter(why=AS_BEFORE).exists():
+        settle(cluster, by="engine", why="how they are bought, put right")
 
 
 def settle(cluster: Cluster, *, by: str, operation: Operation | None = None, why: str = "") -> None:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from clusters import endings, states
 from clusters.actions import changes, job_options, reporting, software
+from clusters.budgets import actions as budgets
 from clusters.engine import names, reaching
 from clusters.jobs import deeds as job_deeds
 from clusters.jobs import launching, manifest_files
@@ -61,6 +62,7 @@ def launch_job(
     seats = Node.objects.filter(cluster=cluster, role="compute").exclude(state="gone")
     away = Quarantine.objects.filter(cluster=cluster, lifted_at=None).values_list("node_id", flat=True)
     groups = list(seats.exclude(pk__in=away).values_list("group", "accelerators"))
+    budgets.refuse_job_at_limit(cluster)
     partition = _checked_job(cluster, name, script, nodes, partition, time_limit_minutes, environment or {}, groups)
     chosen = job_options.checked(cluster, **options)
     chosen["run_version"] = again_of.run_version + 1 if again_of is not None else 1

@@ -21,6 +21,8 @@ from clusters.api.shapes import (
     FleetAsked,
     WhyAsked,
 )
+from clusters.budgets import effects
+from clusters.budgets import queries as budget_queries
 from clusters.models import CloudAccount, Revision
 from tenants.models import Participation
 from tenants.wall import roles
@@ -99,7 +101,9 @@ def _checked(account: CloudAccount, name: str, body: Any) -> Response:
     plan = None
     if planned is not None:
         second = planned.second_person(changes.free_of_approval())
-        plan = PlanTold({**foresight.told(foresight.kept(planned)), "second_person": second, "against": []}).data
+        effect = effects.of_wish(budget_queries.here(), found.configuration) if found.configuration else None
+        told = foresight.told(foresight.kept(planned)) | {"budget": effect.told() if effect else None}
+        plan = PlanTold({**told, "second_person": second, "against": []}).data
     findings = [checking.told(finding) for finding in found.findings]
     return Response({"fits": found.fits, "findings": findings, "plan": plan})
 

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from clusters import actions, checking, foresight, possible, queries, spending, states
 from clusters.actions import changes, node_orders, rescues
 from clusters.api.plan_shapes import PlanTold
+from clusters.budgets import effects
 from clusters.models import Cluster, Leftover, NodeOrder, Operation
 from clusters.preflight import refused
 from tenants.wall import roles
@@ -182,8 +183,8 @@ def shown_operation(pk: UUID, status: int = 200) -> Response:
     return Response(OperationDetail(row).data, status=status)
 
 
-def shown_plan(planned: Any, against: list[str]) -> Response:
-    told = foresight.told(foresight.kept(planned))
+def shown_plan(planned: Any, against: list[str], effect: effects.Effect | None = None) -> Response:
+    told = foresight.told(foresight.kept(planned)) | {"budget": effect.told() if effect else None}
     second = planned.second_person(changes.free_of_approval())
     return Response(PlanTold({**told, "second_person": second, "against": against}).data)
 
@@ -243,7 +244,8 @@ def change(request: Request, pk: UUID) -> Response:
         against = [finding.sentence(_) for finding in refused(checked.findings)]
         if planned is None:
             checking.refuse_unless_it_fits(checked)
-        return shown_plan(planned, against)
+        wish = checked.configuration
+        return shown_plan(planned, against, effects.of_wish(row.participation_id, wish, row) if wish else None)
     made = changes.change_cluster(
         cluster=row,
         body=sent["configuration"],

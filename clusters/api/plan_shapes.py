@@ -54,6 +54,18 @@ class PricesTold(serializers.Serializer):
     expired = serializers.BooleanField()
 
 
+class BudgetEffectTold(serializers.Serializer):
+    """What something binds of the budget until the end of the term, and what is left then; null: not set, or no price."""
+
+    currency = serializers.CharField()
+    budget = serializers.CharField(allow_null=True)
+    left = serializers.CharField(allow_null=True)
+    adds = serializers.CharField(allow_null=True)
+    left_after = serializers.CharField(allow_null=True)
+    reached = serializers.DateField(allow_null=True)
+    until = serializers.DateField()
+
+
 class PlanTold(serializers.Serializer):
     """What will happen; an approval is of the plan with this digest."""
 
@@ -70,4 +82,7 @@ class PlanTold(serializers.Serializer):
     before = CostTold(allow_null=True)
     after = CostTold()
     prices = PricesTold()
+    budget = BudgetEffectTold(
+        allow_null=True, default=None, help_text="Null where it changes no budget, or is not reckoned."
+    )
     against = serializers.ListField(child=serializers.CharField(), default=list, help_text="What preflight refuses.")

@@ -34,7 +34,7 @@ def set_to(
     amount = _amount("amount", amount)
     if amount < 0:
         _refuse("amount", amount, _("Say 0 or more."))
-    _hold(participation)
+    hold(participation)
     now = queries.one(participation)
     delta = amount - (now.budget or Decimal(0))
     if now.budget is not None and not delta:
@@ -50,7 +50,7 @@ def change(
     delta = _amount("delta", delta)
     if not delta:
         raise Refused("nothing_changes", _("Nothing is different from what it is."), status=422, field="delta")
-    _hold(participation)
+    hold(participation)
     return _changed(queries.one(participation), delta, line, why, by, reference, below_bound=below_bound)
 
 
@@ -65,14 +65,14 @@ def move_between(
     if giver.pk == taker.pk:
         _refuse("taker", taker.code, _("Choose another participant."))
     for one in sorted((giver, taker), key=lambda row: str(row.pk)):
-        _hold(one)
+        hold(one)
     moved = uuid.uuid4()
     told = {"why": why, "by": by, "reference": reference, "moved": moved}
     from_row = _changed(queries.one(giver), -amount, line, below_bound=below_bound, **told)
     return from_row, _changed(queries.one(taker), amount, line, below_bound=True, **told)
 
 
-def _hold(participation: Participation) -> None:
+def hold(participation: Participation) -> None:
     """Until the transaction ends nobody else changes this budget, or looks whether it is used up."""
     lock(participation.pk, "", ["budget"])
 
@@ -252,10 +252,16 @@ def refuse_at_limit(participation: Participation) -> None:
     terms = queries.terms(place.cycle.programme, row)
     if terms.rule == "tell":
         return
-    _hold(place)
+    hold(place)
     found = queries.reckoning(queries.one(place), queries.book_of(place))
     if stopping.refusal(queries.standing(row, found), terms, timezone.now()):
         raise used_up(found, place.cycle.programme.currency)
+
+
+def refuse_job_at_limit(cluster: Any) -> None:
+    """The same for a job: one query while all is well, since the engine writes down when a limit is reached."""
+    if BudgetWatch.objects.filter(participation=cluster.participation_id).exclude(state="within").exists():
+        refuse_at_limit(cluster.participation)
 
 
 def used_up(found: Reckoning, currency: str) -> Refused:

@@ -90,7 +90,7 @@ def known_of(participations: Iterable[Participation], now: datetime | None = Non
     _reserve(found)
     _grant(found)
     clusters = {row.pk: row for row in Cluster.objects.filter(participation__in=found)}
-    bodies = _bodies(clusters)
+    bodies = _bodies(found)
     seated = _sit(found, clusters, bodies)
     for pk, cluster in clusters.items():
         place = found[cluster.participation_id]
@@ -166,9 +166,9 @@ def _grant(found: Mapping[UUID, Known]) -> None:
         found[pid].grants.append(grant)
 
 
-def _bodies(clusters: Mapping[UUID, Cluster]) -> dict[UUID, list[tuple[datetime, Mapping[str, Any]]]]:
+def _bodies(found: Mapping[UUID, Known]) -> dict[UUID, list[tuple[datetime, Mapping[str, Any]]]]:
     bodies: dict[UUID, list[tuple[datetime, Mapping[str, Any]]]] = defaultdict(list)
-    rows = Revision.objects.filter(cluster__in=clusters).order_by("cluster_id", "number")
+    rows = Revision.objects.filter(cluster__participation__in=found).order_by("cluster_id", "number")
     for pk, at, body in rows.values_list("cluster_id", "created_at", "body"):
         bodies[pk].append((at, body))
     return bodies
@@ -180,7 +180,7 @@ def _sit(
     """Put what sat in seats into the past; answers who sits now, by cluster and group. What is not seen is not counted."""
     seated: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     columns = ("node__cluster_id", "node__group", "node__instance_type", "sat_from", "sat_until")
-    rows = NodeInstance.objects.filter(node__cluster__in=clusters).order_by().values_list(*columns)
+    rows = NodeInstance.objects.filter(node__cluster__participation__in=found).order_by().values_list(*columns)
     for pk, group, kind, begins, ends, count in rows.annotate(n=Count("pk")):
         cluster = clusters[pk]
         place = found[cluster.participation_id]
@@ -251,11 +251,11 @@ def _storage_of_body(body: Mapping[str, Any], region: str, term: Term) -> list[S
 def _store(found: Mapping[UUID, Known], clusters: Mapping[UUID, Cluster], bodies: Mapping[UUID, Any]) -> None:
     """File systems from when they were first seen until their cluster was gone; of one that is to come, as it is wished."""
     gone = dict(
-        Operation.objects.filter(cluster__in=clusters, kind=Operation.Kind.DELETE, state="done")
+        Operation.objects.filter(cluster__participation__in=found, kind=Operation.Kind.DELETE, state="done")
         .order_by().values_list("cluster_id").annotate(at=Max("ended_at"))
     )  # fmt: skip
     seen: set[UUID] = set()
-    rows = FileSystem.objects.filter(cluster__in=clusters).order_by("pk")
+    rows = FileSystem.objects.filter(cluster__participation__in=found).order_by("pk")
     for pk, kind, rate, size, at in rows.values_list("cluster_id", "kind", "mbs_per_tib", "capacity_gib", "created_at"):
         seen.add(pk)
         cluster, place = clusters[pk], found[clusters[pk].participation_id]

@@ -1,9 +1,11 @@
 """What the workers do for clusters, jobs and accounts."""
 
 from clusters import linting
+from clusters.budgets.actions import KIND as BUDGET
 from clusters.engine import (
     accounts,
     agent_tokens,
+    budgets,
     jobs,
     leftovers,
     linted,
@@ -77,3 +79,8 @@ def nodes_that_failed_often(held: Held) -> None:
 @handler(turns.SEARCH)
 def search_for_a_bad_node(held: Held) -> None:
     searches.step(held)
+
+
+@handler(BUDGET)
+def budget_of_a_participation(held: Held) -> None:
+    budgets.step(held)

@@ -15,6 +15,7 @@ from clusters import states
 from clusters.accounting import accelerator_hours
 from clusters.accounting.accelerator_hours import Run
 from clusters.accounting.time_classes import classified
+from clusters.actions import holding
 from clusters.engine import reaching, turns, usage_facts
 from clusters.engine.facts import ENGINE, account_of
 from clusters.launchers import Ended, launcher
@@ -79,6 +80,7 @@ def step(held: due.Held) -> None:
         ).get(pk=row.pk)  # fmt: skip
         due.finish(held, again_in=None)
         count(row, answer, asked_at=asked_at)
+        holding.settle_what_was_migrated(row)
         turns.wish_for_judgement(row)  # of runs that were lost with their node
 
 

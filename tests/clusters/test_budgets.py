@@ -9,14 +9,16 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters.budgets import actions, queries
+from clusters.architectures.configuration import read_configuration
+from clusters.budgets import actions, effects, prices, queries
 from clusters.budgets.prices import Book
 from clusters.budgets.reckoning import Term, reckon
 from clusters.budgets.spans import Good, Grant, Reserved, Stay, changed, pieces, together
 from clusters.budgets.stopping import JobNow, Standing, Step, Terms, deed, follow, refusal, smallest
-from clusters.models import BudgetRow, Reservation, Revision
+from clusters.models import BudgetRow, NodeInstance, Reservation, Revision
 from clusters.plans.prices import Prices
 from tenants.history.models import Entry
+from tenants.models import Programme
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tests import examples
@@ -373,3 +375,61 @@ def test_the_pages_of_a_budget(world):
         kinds = set(Entry.objects.values_list("kind", flat=True))
         assert {"budget.below_bound", "budget_watch.paused", "budget_watch.rule"} <= kinds
         assert queries.watch(made["participations"]).rule == "stop"
+
+
+def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(world):
+    made = examples.make(world, world.hoshi, 1)
+    place, row, by = made["participations"], made["clusters"], world.person("programme_manager").actor
+    told = {"participation": place, "line": "compute of hoshi", "why": "x", "by": by}
+    wish = read_configuration(examples.BODY)
+    with acting_for(world.hoshi, staff=True):
+        actions.refuse_at_limit(place)
+        effect = effects.of_wish(place, wish)
+        storage = sum(one.amount for one in _lines(place) if one.kind == "storage" and not one.spent)
+        assert effect.adds > storage > 0 and effect.left_after == effect.left - effect.adds
+        assert effects.of_wish(place, wish, row).adds == 0  # it is that already
+        given_back = effects.of_cost(place, {"cost": "-5.00", "currency": "USD"})
+        assert given_back.left_after == given_back.left + 5
+        assert effects.of_cost(place, {"cost": "5", "currency": "XYZ"}).adds is None
+        NodeInstance.objects.create(
+            tenant=world.hoshi, node=made["nodes"], instance_id="i-9", sat_from=timezone.now() - timedelta(days=9)
+        )
+        actions.set_to(amount=Decimal(1), below_bound=True, **told)
+        with pytest.raises(Refused) as refused:
+            actions.refuse_at_limit(place)
+        assert refused.value.code == "budget_used_up"
+        Programme.objects.update(budget_rule="tell")
+        actions.refuse_at_limit(place)
+        Programme.objects.update(budget_rule="refuse")
+        actions.pause(participation=place, until=timezone.now() + timedelta(hours=1), why="x", by=by)
+        actions.refuse_at_limit(place)
+        with pytest.raises(Refused):
+            actions.pause(participation=place, until=timezone.now() + timedelta(days=400), why="x", by=by)
+        # Since contact was lost nothing is known, so nothing of it counts.
+        before = queries.reckoning(queries.one(place), queries.book_of(place)).spent
+        type(row).objects.filter(pk=row.pk).update(unknown_since=timezone.now() - timedelta(days=6))
+        after = queries.reckoning(queries.one(place), queries.book_of(place))
+        assert after.spent < before and 6 * 24 <= after.unmeasured_hours
+    assert prices.keep() and not prices.keep()
+
+
+def _lines(place):
+    return queries.reckoning(queries.one(place), queries.book_of(place)).lines
+
+
+def test_budgets_in_the_api(world):
+    made = examples.make(world, world.hoshi, 1)
+    manager, lead = client(world, "programme_manager"), client(world, "business_lead")
+    place = str(made["participations"].pk)
+    [row] = lead.get("/api/v1/t/hoshi/budgets/").json()["results"]
+    found = row["budget"]
+    assert (found["budget"], found["rule"], found["state"]) == ("9000000.00", "refuse", "within")
+    months = sum(Decimal(one["spent"]) + Decimal(one["bound"]) for one in found["months"])
+    assert Decimal(found["left"]) == 9_000_000 - months and Decimal(found["bound"]) > 0
+    asked = {"participation": place, "how": "raise", "amount": "5.50", "line": "compute of hoshi", "why": "more"}
+    assert lead.post("/api/v1/t/hoshi/budget-rows/", asked, "application/json").status_code == 403
+    answer = manager.post("/api/v1/t/hoshi/budget-rows/", asked, "application/json")
+    assert answer.status_code == 201 and answer.json()["delta"] == "5.50"
+    assert manager.post("/api/v1/t/umi/budget-rows/", asked, "application/json").status_code == 404
+    pause = {"participation": place, "until": timezone.now().isoformat(), "why": "x"}
+    assert manager.post("/api/v1/t/hoshi/budgets/pause/", pause, "application/json").json()["state"] == "within"

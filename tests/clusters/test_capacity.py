@@ -22,6 +22,7 @@ from tests import examples
 
 P5 = "p5.48xlarge"
 DAY = date(2027, 1, 1)
+LINE = "compute of hoshi"  # of the examples
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 
 
@@ -136,18 +137,18 @@ def test_a_large_one_is_decided_by_somebody_else_and_small_ones_by_the_rule(worl
     own = asked_for(world, made, by=lead.actor)
     with acting_for(world.hoshi, staff=True):
         for told, code in [
-            ({"asked": own, "person": lead, "by": lead.actor, "budget_line": "B-7"}, "own_request"),
+            ({"asked": own, "person": lead, "by": lead.actor, "budget_line": LINE}, "own_request"),
             ({"asked": row, "person": lead, "by": lead.actor}, "invalid"),
         ]:
             with pytest.raises(Refused) as refused:
                 acting.decide(grants=True, why="fits", **told)
             assert refused.value.code == code
         done = acting.decide(
-            asked=row, grants=True, why="It fits the plan.", budget_line="B-7", person=manager, by=manager.actor
+            asked=row, grants=True, why="It fits the plan.", budget_line=LINE, person=manager, by=manager.actor
         )
-        assert (done.state, done.budget_line, done.decided_by, done.rule) == ("granted", "B-7", manager.actor, "")
+        assert (done.state, done.budget_line, done.decided_by, done.rule) == ("granted", LINE, manager.actor, "")
         with pytest.raises(Refused) as again:
-            acting.decide(asked=row, grants=True, why="x", budget_line="B-7", person=manager, by=manager.actor)
+            acting.decide(asked=row, grants=True, why="x", budget_line=LINE, person=manager, by=manager.actor)
         assert again.value.code == "decided"
         [line] = LedgerRow.objects.filter(request=row)
         assert (line.delta, line.by, line.ends_on) == (4, manager.actor, row.ends_on)
@@ -173,7 +174,7 @@ def test_giving_back_and_another_region(world):
     moved = asked_for(world, made, kind="region", to_region="us-east-1", instances=5, ends_on=None)
     manager = world.person("programme_manager")
     with acting_for(world.hoshi, staff=True):
-        acting.decide(asked=moved, grants=True, why="ok", budget_line="B", person=manager, by=manager.actor)
+        acting.decide(asked=moved, grants=True, why="ok", budget_line=LINE, person=manager, by=manager.actor)
     assert granted(world) == {"ap-northeast-1": 9, "us-east-1": 5}
 
 
@@ -232,9 +233,9 @@ def test_the_pages_from_the_wish_to_the_decision(world):
     assert where in signed["programme_manager"].get("/capacity/").content.decode()
     decision = {"decision": "grant", "why": "It fits.", "version": "1"}
     assert signed["programme_manager"].post(f"{where}decide/", decision).status_code == 422
-    assert signed["programme_manager"].post(f"{where}decide/", decision | {"budget_line": "B-1"}).status_code == 303
+    assert signed["programme_manager"].post(f"{where}decide/", decision | {"budget_line": LINE}).status_code == 303
     told = signed["viewer"].get(where).content.decode()
-    assert "B-1" in told and "It fits." in told
+    assert LINE in told and "It fits." in told
     table = signed["viewer"].get("/t/hoshi/capacity/export/").content.decode()
     assert "p5.48xlarge,us-east-1,any,limited,8,64,1536" in table
     limit = {"hours": "5000", "why": "as agreed", "version": "1"}

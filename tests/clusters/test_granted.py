@@ -92,6 +92,13 @@ def test_a_request_held_against_the_grant(now, asked, code, level, says):
     assert found.level == "ok" or "the programme's office" in found.advice()
 
 
+def test_what_is_not_set_is_refused_where_the_programme_says_so_unless_nothing_is_added():
+    for now, level in [(Situation(), "refused"), (Situation(mine={"on_demand": 2}), "warning")]:
+        [found] = findings({P5: {"on_demand": 2}}, {P5: now}, "r", {}, refuses_not_set=True)
+        assert found.level == level
+    assert "its rule refuses" in list(findings({P5: {"odcr": 1}}, {}, "r", {}, refuses_not_set=True))[0].sentence()
+
+
 @pytest.mark.parametrize(
     ("group", "option"),
     [

@@ -1,0 +1,76 @@
+"""What a launch or a change does to the budget: what it adds until the end of the term, and what is left then."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from clusters.architectures.configuration import Configuration
+from clusters.budgets import queries
+from clusters.budgets.reckoning import rounded
+from clusters.models import Cluster
+from tenants.models import Participation
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Amounts in the programme's currency; `adds` None: there is no price for some of it; `left` None: no budget is set."""
+
+    currency: str
+    budget: Decimal | None
+    left: Decimal | None
+    adds: Decimal | None
+    reached: date | None
+    until: date
+
+    @property
+    def left_after(self) -> Decimal | None:
+        return None if self.left is None or self.adds is None else self.left - self.adds
+
+    @property
+    def over(self) -> bool:
+        """Whether more would be bound than there is, or is already."""
+        return self.left_after is not None and self.left_after < 0
+
+    def told(self) -> dict[str, Any]:
+        """As the API says it."""
+        words = {name: getattr(self, name) for name in ("budget", "left", "adds", "left_after")}
+        return {
+            "currency": self.currency,
+            **{name: None if value is None else str(value) for name, value in words.items()},
+            "reached": self.reached and self.reached.isoformat(),
+            "until": self.until.isoformat(),
+        }
+
+
+def of_wish(participation: Any, wish: Configuration, cluster: Cluster | None = None) -> Effect | None:
+    """Of a cluster that were launched, or changed to this; None where nobody takes part."""
+    place = _place(participation)
+    if place is None:
+        return None
+    known, book = queries.one(place), queries.book_of(place)
+    before = queries.reckoning(known, book)
+    after = queries.reckoning(queries.with_wish(known, wish, cluster), book)
+    adds = None if set(after.unpriced) - set(before.unpriced) else after.total - before.total
+    until = known.term.day(known.term.ends)
+    return Effect(place.cycle.programme.currency, before.budget, before.left, adds, after.reached, until)
+
+
+def of_cost(participation: Any, kept: Mapping[str, Any]) -> Effect | None:
+    """Of a request for capacity by its effect as it is kept: its cost is in the currency of the prices."""
+    place = _place(participation)
+    if place is None:
+        return None
+    known, book = queries.one(place), queries.book_of(place)
+    before = queries.reckoning(known, book)
+    cost = Decimal(kept["cost"]) if kept.get("cost") else None
+    rate = book.rate(str(kept.get("currency") or ""), known.term.day(known.term.now))
+    adds = rounded(cost * rate) if cost is not None and rate is not None else None
+    until = known.term.day(known.term.ends)
+    return Effect(place.cycle.programme.currency, before.budget, before.left, adds, before.reached, until)
+
+
+def _place(participation: Any) -> Participation | None:
+    pk = getattr(participation, "pk", participation)
+    return Participation.objects.select_related("cycle__programme", "tenant").filter(pk=pk).first() if pk else None
