@@ -76,8 +76,9 @@ def _some(around: _Around, keys: list[UUID]) -> Iterator[Row]:
 def _case(around: _Around, row: Case, entries: list[Entry], notes: Mapping[str, str]) -> Row:
     lines = list(timeline(entries, notes, row, around.writing))
     planned = [entry.occurred_at for entry in entries if entry.kind == states.CASE_PLANNED]
-    last = max([_last(entries), *planned])
-    opened, evidence = entries[0], row.evidence
+    last = max([row.opened_at, *(entry.occurred_at for entry in entries if _tells(entry)), *planned])
+    opened = next((entry.facts for entry in entries if entry.kind == states.CASE_OPENED), {})
+    evidence = row.evidence
     root, _sep, resolution = row.cause_text.partition("\n\n")
     named = around.ids[row.pk]
     return {
@@ -90,7 +91,7 @@ def _case(around: _Around, row: Case, entries: list[Entry], notes: Mapping[str, 
         ),
         "title": row.title,
         "severity": row.severity,
-        "severity_at_open": opened.facts.get("case_severity", row.severity),
+        "severity_at_open": opened.get("case_severity", row.severity),
         "category": row.category,
         "component": evidence.get("component", row.component),
         "owner": around.writing.handle(row.owner_id),
@@ -142,11 +143,6 @@ def _level(around: _Around, row: Case, entries: list[Entry]) -> str:
     return LEVELS.get(around.roles.get(row.owner_id, ""), LEAST) if row.owner_id else LEAST
 
 
-def _last(entries: list[Entry]) -> datetime:
-    """When something last happened of which the timeline tells."""
-    return max(entry.occurred_at for entry in entries if _tells(entry) or entry.kind == states.CASE_OPENED)
-
-
 def _tells(entry: Entry) -> bool:
     spoken = (states.CASE_OPENED, states.CASE_NOTED, states.CASE_REOPENED, states.CASE_SEVERITY, states.CASE_ESCALATED)
     owned = (states.CASE_TAKEN, states.CASE_GIVEN)
@@ -157,11 +153,21 @@ def timeline(entries: list[Entry], notes: Mapping[str, str], row: Case, writing:
     """One line for each action that is told: what was said, what became of the case, and who had it then."""
     state = "new"
     told_of = [entry for entry in entries if _tells(entry)]
+    if not told_of or told_of[0].kind != states.CASE_OPENED:
+        yield _opening(row, writing)
     for _action, group in groupby(told_of, key=lambda entry: (entry.action_id, entry.occurred_at, entry.actor)):
         together = list(group)
         moves = [MOVED[entry.kind] for entry in together if entry.kind in MOVED]
         state = moves[-1] if moves else state
         yield _line(together, notes, row, writing, state)
+
+
+def _opening(row: Case, writing: Writing) -> Row:
+    """Of a case that is older than its history."""
+    return {
+        "at": stamp(row.opened_at), "actor": writing.actor(row.opened_by), "kind": "opened", "source": "portal",
+        "text": row.title, "status_after": "new", "visibility": "shared",
+    }  # fmt: skip
 
 
 def _line(together: list[Entry], notes: Mapping[str, str], row: Case, writing: Writing, state: str) -> Row:
