@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from program.transfer import wellformed
 from program.transfer.dates import Row, Shift, field, moment
 from program.transfer.past import checks
 from program.transfer.words import DEGREES, FAMILIES, ROLES, WAYS
@@ -77,7 +78,8 @@ def read(path: Path = FILE) -> Row:
 
 def problems(told: Any) -> list[str]:
     """What refers to something is only worth checking once the rows have their fields, and the past once those hold."""
-    found = list(_shapes(told)) or [*_twice(told), *_references(told), *_values(told), *_totals(told)]
+    found = list(_shapes(told)) or wellformed.problems(told)
+    found = found or [*_twice(told), *_references(told), *_values(told), *_totals(told)]
     return found or checks.problems(told)
 
 

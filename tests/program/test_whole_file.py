@@ -24,11 +24,12 @@ from program.transfer import importing, programme_file
 from program.transfer.dates import moment
 from program.transfer.past.cases import owner_by
 from program.transfer.past.checks import JOB_LIVES
+from program.transfer.words import RULES
 from program.transfer.writing import whole
 from program.transfer.writing.names import number, numbered, stamp, unique
 from support.writing import moment as by_the_database
 from tenants.history.models import Entry
-from tenants.models import ApiToken, Membership, Tenant
+from tenants.models import ApiToken, Membership, Programme, Tenant
 from tenants.secret_fields import SecretField
 from tenants.wall.acting import acting_for, reading_everyone
 from tests import town as towns
@@ -305,6 +306,57 @@ def test_the_office_downloads_it_and_the_history_says_who_did(town):  # noqa: F8
     assert address in page
     page = ask(town.client(town.world.person("auditor")), "GET", reverse("rules", args=[office.slug])).content.decode()
     assert address not in page
+
+
+HOSTILE = {
+    "a NUL": (["cases", 2, "timeline", 0, "text"], "a\0b", "cases[2].timeline[0].text: holds a character"),
+    "half of a pair": (["people", 1, "display"], "\ud800", "people[1].display: holds a character"),
+    "a name as long as a book": (["participants", 0, "name"], "x" * 10_000_000, "participants[0].name: is 10000000 characters"),
+    "no number": (["participants", 3, "models", 0, "params_b"], float("nan"), "participants[3].models[0].params_b: nan is no number"),
+    "more than a column holds": (["jobs", 4, "nodes"], 10**30, f"jobs[4].nodes: {10**30} is more than 2147483647"),
+    "a time that is none": (
+        ["participants", 0, "clusters", 0, "launch_requested_at"], "soon",
+        "participants[0].clusters[0].launch_requested_at: soon is no time",
+    ),
+    "a day without quotes": (["cycles", 1, "ends_on"], date(2025, 7, 4), "cycles[1].ends_on: datetime.date(2025, 7, 4) is no text"),
+    "a kind that is none": (["enablement_sessions", 0, "kind"], "party", "enablement_sessions[0].kind: party is none of"),
+    "a rule out of its range": (["programme", "rules"], {"quarantine_days": 900}, "programme.rules.quarantine_days: "),
+    "a field without a name": (["programme", 7], 1, "programme.7: the name of a field is a text"),
+}  # fmt: skip
+
+
+def test_what_no_column_holds_is_refused_with_its_place():
+    told = programme_file.read()
+    for name, (path, value, sentence) in HOSTILE.items():
+        broken = (
+            copy.deepcopy(told) if name != "a field without a name" else {**told, "programme": {**told["programme"]}}
+        )
+        row = broken
+        for step in path[:-1]:
+            row = row[step]
+        row[path[-1]] = value
+        found = programme_file.problems(broken)
+        assert [line for line in found if line.startswith(sentence)] and all(len(line) < 300 for line in found), (
+            name,
+            found,
+        )
+
+
+def test_every_rule_of_the_programme_is_in_the_file():
+    """Whoever gives the programme another column says here that the file carries it."""
+    columns = {field.name for field in Programme._meta.concrete_fields} - {"id", "version"}
+    carried = {
+        "code",
+        "name",
+        "sponsor",
+        "agency",
+        "timezone",
+        "currency",
+        "small_request_hours",
+        "cutoff_time",
+        *RULES,
+    }
+    assert columns == carried
 
 
 def test_ids_are_unique_and_stay_what_they_are():
