@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from django.db.models.functions import Coalesce
+
 from clusters import states
 from clusters.models import Cluster, Job
 from program.transfer.dates import Row
@@ -47,7 +49,7 @@ def jobs(writing: Writing) -> Iterator[Row]:
 def _rows(writing: Writing) -> Any:
     found = Cluster.objects.filter(wanted=True, tenant__in=list(writing.slugs)).exclude(state="deleted")
     rows = Job.objects.filter(cluster__in=found.values("pk"), purpose=Job.Purpose.TRAINING)
-    return rows.order_by("created_at", "name", "pk")
+    return rows.order_by(Coalesce("submitted_at", "created_at"), "name", "cluster__name", "pk")
 
 
 def job_ids(writing: Writing) -> dict[UUID, str]:
