@@ -13,7 +13,7 @@ from clusters.states import QUOTA_ASKED
 from program import states
 from program.transfer.dates import Row
 from program.transfer.writing.coming import in_service
-from program.transfer.writing.names import Writing, day, stamp, told, unique
+from program.transfer.writing.names import Writing, day, once, stamp, told, unique
 from program.transfer.writing.participants import counted
 from tenants import entries
 from tenants.history.models import Entry
@@ -71,6 +71,7 @@ def quota_requests(writing: Writing) -> list[Row]:
     ]
 
 
+@once
 def request_ids(writing: Writing) -> dict[UUID, str]:
     rows = QuotaRequest.objects.filter(tenant__in=list(writing.slugs)).values_list("pk", "number", "tenant")
     return unique({pk: (number, writing.slugs[tenant]) for pk, number, tenant in rows})

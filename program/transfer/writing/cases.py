@@ -12,7 +12,7 @@ from uuid import UUID
 
 from program.transfer.dates import Row
 from program.transfer.writing.jobs import job_ids
-from program.transfer.writing.names import Writing, day, number, stamp, told, unique
+from program.transfer.writing.names import Writing, day, number, once, stamp, told, unique
 from program.transfer.writing.participants import counted
 from support import clocks, states
 from support.models import ArticleUse, Case, CaseNote
@@ -32,6 +32,7 @@ LEVELS = {
 LEAST, STEERING = "L1", "L5"
 
 
+@once
 def case_ids(writing: Writing) -> dict[UUID, str]:
     """Case -> its id in the file: its number, with its participant where another one has the same number."""
     rows = Case.objects.filter(tenant__in=list(writing.slugs)).values_list("pk", "number", "tenant")

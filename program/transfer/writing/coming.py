@@ -8,7 +8,7 @@ from uuid import UUID
 
 from clusters.models import Cluster
 from program import states
-from program.transfer.writing.names import Writing
+from program.transfer.writing.names import Writing, once
 from tenants.history.models import Entry
 
 
@@ -23,6 +23,7 @@ class Coming:
     planned: int
 
 
+@once
 def in_service(writing: Writing) -> dict[tuple[UUID, str], Coming]:
     """(participant, name of the cluster) -> when it first came."""
     found: dict[tuple[UUID, str], Coming] = {}

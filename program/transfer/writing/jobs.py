@@ -13,7 +13,7 @@ from clusters import states
 from clusters.models import Cluster, Job
 from program.transfer.dates import Row
 from program.transfer.words import JOB_ENDS
-from program.transfer.writing.names import Writing, numbered, stamp, told
+from program.transfer.writing.names import Writing, numbered, once, stamp, told
 from tenants.history.models import Entry
 from tenants.history.timeline import IMPORT
 
@@ -52,6 +52,7 @@ def _rows(writing: Writing) -> Any:
     return rows.order_by(Coalesce("submitted_at", "created_at"), "name", "cluster__name", "pk")
 
 
+@once
 def job_ids(writing: Writing) -> dict[UUID, str]:
     """By the ids that they came with; the others get the next free ones in the order in which they were launched."""
     wished = Entry.objects.filter(kind=states.JOB_WISHED, source=IMPORT, facts__has_key="imported")

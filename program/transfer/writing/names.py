@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any
 from uuid import UUID
 
@@ -81,6 +81,19 @@ class Writing:
         if word == "token":
             return self.handle(self.tokens.get(key)) or ENGINE
         return (self.handle(UUID(key)) if word == "person" else None) or ENGINE
+
+
+def once(find: Callable[[Writing], Any]) -> Callable[[Writing], Any]:
+    """What several sections need is read for the first of them."""
+
+    @wraps(find)
+    def found(writing: Writing) -> Any:
+        kept: dict[str, Any] = writing.__dict__.setdefault("found", {})
+        if find.__name__ not in kept:
+            kept[find.__name__] = find(writing)
+        return kept[find.__name__]
+
+    return found
 
 
 def told(**values: Any) -> Row:

@@ -9,12 +9,13 @@ from uuid import UUID
 from program.models import ActionItem, Attendance, Decision, Review, ReviewItem
 from program.transfer.dates import Row
 from program.transfer.writing.cases import case_ids
-from program.transfer.writing.names import Writing, day, stamp, told
+from program.transfer.writing.names import Writing, day, once, stamp, told
 
 HELD = ("published", "locked")
 OLD, OLDER = 7, 14
 
 
+@once
 def _reviews(writing: Writing) -> list[Review]:
     return list(Review.objects.filter(cycle=writing.running).order_by("cutoff_at", "number"))
 
