@@ -381,13 +381,23 @@ def test_no_value_in_any_field_breaks_a_write(town, route: Route):
         pytest.skip("a form with a file: tests/tenants/test_files.py")
     address = route.address("programme" if route.of_office else "hoshi", town.hoshi)
     good = filled(GOOD.get(route.name, {}), town)
-    for name in resolved(found, asked["$ref"])["properties"]:
-        for value in HOSTILE:
-            body = json.dumps({**good, name: value}).encode()
-            answer = ask(client, method, address, body, **KEY, **({"If-Match": '"1"'} if method == "PATCH" else {}))
-            assert answer.status_code < 500, (
-                f"{name} = {str(value)[:40]!r}: {answer.status_code} {answer.content[:500]!r}"
-            )
+    names = list(resolved(found, asked["$ref"])["properties"])
+    headers = {**KEY, **({"If-Match": '"1"'} if method == "PATCH" else {})}
+
+    def refused(body: dict[str, Any]) -> set[str]:
+        """The fields that the answer calls wrong."""
+        answer = ask(client, method, address, json.dumps({**good, **body}).encode(), **headers)
+        assert answer.status_code < 500, f"{str(body)[:200]}: {answer.status_code} {answer.content[:500]!r}"
+        told = json.loads(answer.content or "{}")
+        errors = told.get("errors", ()) if isinstance(told, dict) else ()
+        return {re.split(r"[.\[]", error["field"])[0] for error in errors}
+
+    for value in HOSTILE:
+        # What its field refuses goes no further, in whatever company; what its field takes goes on alone.
+        wrong = refused(dict.fromkeys(names, value))
+        for name in names:
+            if name not in wrong:
+                refused({name: value})
 
 
 IN_EVERY_FIELD = ("\x00", "x" * 50_000)
@@ -430,7 +440,7 @@ def test_no_value_in_any_field_breaks_a_form(town):
                 new = list({key[name]: name for name in reversed(fields) if key[name] not in asked}.values())
                 asked.update(key[name] for name in new)
                 for at, name in enumerate(new):
-                    for value in (*IN_EVERY_FIELD, IN_TURN[at % len(IN_TURN)], IN_TURN[(at + 3) % len(IN_TURN)]):
+                    for value in (*IN_EVERY_FIELD, IN_TURN[at % len(IN_TURN)]):
                         sent = urlencode({**fields, name: value}).encode()
                         done = ask(client, "POST", action or page, sent)
                         assert done.status_code < 500, (
