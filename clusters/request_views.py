@@ -32,7 +32,7 @@ from clusters.request_forms import (
     groups_of,
     kept,
 )
-from tenants.models import Participation
+from tenants import participating
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
@@ -96,7 +96,7 @@ LABELS = {
 @require_http_methods(["GET", "POST"])
 def request_cluster(request: HttpRequest) -> HttpResponse:
     """Ask for a cluster. `do` says which button was used: shape, add, check or request; type: none, it is being typed."""
-    participation = Participation.objects.exclude(state__in=["closed", "withdrawn"]).order_by("-created_at").first()
+    participation = participating.current_first().exclude(state__in=["closed", "withdrawn"]).first()
     accounts = queries.accounts()
     if participation is None or not accounts.exists():
         return render(

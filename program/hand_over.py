@@ -25,7 +25,7 @@ from program.states import ACTION_ITEM
 from support import queries as cases
 from support.models import Case
 from support.states import SEVERITIES as WORST_FIRST
-from tenants import contacts
+from tenants import contacts, participating
 from tenants.entries import NOTED
 from tenants.models import (
     Assignment,
@@ -33,7 +33,6 @@ from tenants.models import (
     FrameworkUse,
     Membership,
     MonitoringLink,
-    Participation,
     Person,
     SoftwareVersion,
     Tenant,
@@ -102,7 +101,7 @@ class Reader:
 def sheet(*, tenant: Tenant, person: Person, role: str, audience: str, now: datetime) -> Sheet:
     """The sheet of a participant for this reader, in the scope that the caller opened; the number of queries is fixed."""
     reader = Reader(person, role, now)
-    place = Participation.objects.select_related("cycle").order_by("-created_at").first()
+    place = participating.current_first().select_related("cycle").first()
     open_cases = sorted(
         cases.open_cases(role=role, person=person).select_related("owner")[:MOST],
         key=lambda case: (WORST_FIRST.index(case.severity), case.opened_at),

@@ -27,6 +27,7 @@ from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
 from support import states as case_states
+from tenants import participating
 from tenants.entries import WORK_AGAIN
 from tenants.forms import ANY
 from tenants.history import timeline
@@ -34,7 +35,6 @@ from tenants.models import (
     Assignment,
     FrameworkUse,
     Membership,
-    Participation,
     SoftwareVersion,
     Tenant,
     TrainingModel,
@@ -190,7 +190,7 @@ def _record(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, A
     places = places_to_train(clusters) if frameworks else []
     today = now.astimezone(ZoneInfo(request.person.timezone)).date()
     return record_progress.shown(now, today, model=models, framework=frameworks, software=software) | {
-        "participation": Participation.objects.select_related("cycle").order_by("-created_at").first(),
+        "participation": participating.current_first().select_related("cycle").first(),
         "models": [_with_progress(model) for model in models],
         "frameworks": [(use, _degrees(use), check(use, places)) for use in frameworks],
         "software": side_by_side(software),

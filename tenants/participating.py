@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Case, IntegerField, QuerySet, When
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from tenants.history.moves import move
 from tenants.models import Participation
@@ -34,6 +35,14 @@ PERMITS: Mapping[str, frozenset[str]] = {
 ORDER = ("selected", "onboarding", "active", "closing", "closed", "suspended", "withdrawn")
 WITH_A_REASON = frozenset({"suspended", "withdrawn"})
 LIVING = ("selected", "onboarding", "active", "closing", "suspended")
+
+
+def current_first() -> QuerySet[Participation]:
+    """The participations of the scope, the one that pages speak of first: what trains or is on its way there, then what is
+    yet to begin, then what is over; of these the newest. Cycles overlap: the next one's does not hide the one that runs."""
+    begun, ahead = ("onboarding", "active", "suspended", "closing"), ("applied", "selected")
+    rank = Case(When(state__in=begun, then=0), When(state__in=ahead, then=1), default=2, output_field=IntegerField())
+    return Participation.objects.annotate(rank=rank).order_by("rank", "-created_at", "pk")
 
 
 @dataclass(frozen=True)
@@ -74,19 +83,27 @@ def _blocks(state: str, to: str, facts: Facts) -> list[str]:
         if not facts.list_laid_out:
             found.append(_("The list of onboarding is not laid out yet; plan the session with the lead architect."))
         elif facts.steps_open:
-            found.append(
-                _("%(n)s steps of onboarding are open; tick them, or say why they do not apply.")
-                % {"n": facts.steps_open}
+            sentence = ngettext(
+                "%(n)s step of onboarding is open; tick it, or say why it does not apply.",
+                "%(n)s steps of onboarding are open; tick them, or say why they do not apply.",
+                facts.steps_open,
             )
+            found.append(sentence % {"n": facts.steps_open})
     if to in ("closed", "withdrawn"):
         if facts.clusters:
-            told = {"n": len(facts.clusters), "names": ", ".join(facts.clusters[:5])}
-            found.append(_("%(n)s clusters still exist: %(names)s. Retire them first.") % told)
-        if facts.reservations:
-            found.append(
-                _("%(n)s reservations are not over; end them, or give them to somebody else.")
-                % {"n": facts.reservations}
+            sentence = ngettext(
+                "%(n)s cluster still exists: %(names)s. Retire it first.",
+                "%(n)s clusters still exist: %(names)s. Retire them first.",
+                len(facts.clusters),
             )
+            found.append(sentence % {"n": len(facts.clusters), "names": ", ".join(facts.clusters[:5])})
+        if facts.reservations:
+            sentence = ngettext(
+                "%(n)s reservation is not over; end it, or give it to somebody else.",
+                "%(n)s reservations are not over; end them, or give them to somebody else.",
+                facts.reservations,
+            )
+            found.append(sentence % {"n": facts.reservations})
     if to == "closed" and facts.final_report != "accepted":
         found.append(
             _("The final report is not accepted yet.")

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from tenants import actions
+from tenants import actions, participating
 from tenants.forms import (
     BROKEN_RULE,
     BlockForm,
@@ -162,7 +162,7 @@ def note(request: HttpRequest) -> HttpResponse:
         valid = request.method == "POST" and form.is_valid()
     refused = None
     if valid:
-        participation = Participation.objects.order_by("-created_at").first()
+        participation = participating.current_first().first()
         if participation is None:
             refused = Refused(
                 "no_participation", _("This organisation takes part in no cycle, so there is no history to write into.")
@@ -238,7 +238,7 @@ def edit_participation(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def confirm_block(request: HttpRequest) -> HttpResponse:
     """Say that a block of the record is still right."""
-    participation = get_object_or_404(Participation.objects.order_by("-created_at")[:1])
+    participation = get_object_or_404(participating.current_first()[:1])
     actions.confirm_block(participation=participation, block=request.POST.get("block", ""), by=request.actor)
     messages.success(request, _("It counts as fresh again."))
     return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
@@ -289,7 +289,7 @@ def _as_typed(form: forms.BaseForm, name: str) -> Any:
 
 
 def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], title: str) -> HttpResponse:
-    participation = get_object_or_404(Participation.objects.order_by("-created_at")[:1])
+    participation = get_object_or_404(participating.current_first()[:1])
     data = request.POST.copy() if request.method == "POST" else None
     if data is not None:
         data["version"] = "1"

@@ -46,12 +46,13 @@ class Row:
 def table(
     applied: Sequence[need.Span], selected: Sequence[need.Span], reserved: Sequence[need.Span], each: need.Accelerators
 ) -> list[Row]:
-    """Rows in order of time; weeks in which only something is reserved are left out where nothing is asked for at all."""
+    """Rows in order of time, of the types and Regions that somebody asks for."""
     sides = [need.by_week(spans, each) for spans in (applied, selected, reserved)]
     asked = {*sides[0][0], *sides[1][0]}
     kinds = {(kind, region) for _week, kind, region in asked}
     weeks = {week for week, _kind, _region in asked}
-    keys = asked | {key for key in sides[2][0] if key[1:] in kinds and key[0] in weeks}
+    # Between the first and the last week also where only something is reserved: what is free then is worth knowing.
+    keys = asked | {key for key in sides[2][0] if key[1:] in kinds and min(weeks) <= key[0] <= max(weeks)}
     return [
         Row(*key, *(Amount(instances.get(key, 0), hours[key]) for instances, hours in sides)) for key in sorted(keys)
     ]

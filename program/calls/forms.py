@@ -8,6 +8,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from program.calls import calling, need, words
+from program.calls.applying import NEEDED
 from program.models import Application
 from program.models.calls import MOST_SCORE
 from program.review_forms import WallTime
@@ -138,6 +139,9 @@ class ApplicationForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self.fields["procure"].choices = [("", _("Not said")), *Application.Procure.choices]
         self.fields["organisation"].disabled = fixed_name
+        for name in NEEDED:
+            if name in self.fields and name != "organisation":
+                self.fields[name].needed_later = _("needed to hand it in")
 
     def _post_clean(self) -> None:
         """The row itself is checked where it is locked; here only what was typed."""
@@ -202,8 +206,8 @@ class WhyForm(forms.Form):
 
 
 def points(label: Any) -> forms.TypedChoiceField:
-    choices = [(str(number), str(number)) for number in range(1, MOST_SCORE + 1)]
-    return forms.TypedChoiceField(label=label, choices=choices, coerce=int, widget=forms.RadioSelect)
+    choices = [("", "–"), *((str(number), str(number)) for number in range(1, MOST_SCORE + 1))]
+    return forms.TypedChoiceField(label=label, choices=choices, coerce=int, initial="")
 
 
 class ScoreForm(forms.Form):

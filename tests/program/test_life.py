@@ -112,7 +112,7 @@ def test_onboarding_is_complete_before_it_trains(world: World) -> None:
             tenant=world.umi, participation=row, lead=world.person("lead_architect"), held_at=timezone.now(), minutes=60
         )
         OnboardingStep.objects.create(tenant=world.umi, onboarding=board, position=1, text="dashboards connected")
-        with pytest.raises(Refused, match="1 steps of onboarding are open"):
+        with pytest.raises(Refused, match="1 step of onboarding is open"):
             life.go_on(participation=row, to="active", by="engine")
 
 
@@ -200,3 +200,17 @@ def test_the_days_of_a_cycle_change_with_history_and_it_closes_when_nobody_is_le
             move(row, "withdrawn", by="engine", why="over")
     assert officer.post(f"{at}/go-on/", {"to": "closed"}).status_code == 303
     assert Cycle.objects.get(pk=world.cycle.pk).state == "closed"
+
+
+@pytest.mark.django_db
+def test_the_next_cycle_does_not_hide_the_one_that_runs(world: World) -> None:
+    with acting_for(world.hoshi, staff=True):
+        ahead = Participation.objects.create(tenant=world.hoshi, cycle=_another(world), code="H3", project="The next")
+        move(ahead, "selected", by="engine")
+        running = world.participations["hoshi"]
+        assert list(participating.current_first()) == [running, ahead]
+        move(running, "closing", by="engine")
+        move(running, "closed", by="engine")
+        assert participating.current_first().first() == ahead
+    page = browser(world.person("technical_lead")).get("/t/hoshi/")
+    assert page.status_code == 200 and b"The next" in page.content
