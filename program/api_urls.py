@@ -34,7 +34,7 @@ from support import api as support
 from support import articles_api
 from support import files_api as support_files
 from tenants import api as tenants
-from tenants import duty_api, erasing_api, files_api, people_api
+from tenants import duty_api, erasing_api, files_api, import_api, people_api
 
 # Asked with and without a tenant: the door decides what exists.
 READ = [
@@ -157,6 +157,14 @@ WRITE = [
     ("shifts/<uuid:pk>/swap/", duty_api.swap, "shift-swap"),
     ("shifts/<uuid:pk>/remove/", duty_api.remove, "shift-remove"),
     ("hand-over/", hand_over_views.hand_over_api, "hand-over"),
+    ("tables/", import_api.tables, "tables"),
+    ("tables/<slug:word>/", import_api.table, "table"),
+    ("tables/<slug:word>/export/", import_api.export, "table-export"),
+    ("tables/<slug:word>/import/", import_api.begin, "table-import"),
+    ("imports/", import_api.imports, "imports"),
+    ("imports/<uuid:pk>/", import_api.import_, "import"),
+    ("imports/<uuid:pk>/apply/", import_api.apply, "import-apply"),
+    ("imports/<uuid:pk>/cancel/", import_api.cancel, "import-cancel"),
     ("participations/<uuid:pk>/", tenants.tenant_participation, "participation"),
     ("contacts/", people_api.tenant_contacts, "contacts"),
     ("contacts/<uuid:pk>/", people_api.tenant_contact, "contact"),

@@ -49,7 +49,7 @@ FIGURES = {
     "review-changes",
 }
 # The catalogue is the same for everybody, and can be taken away as a file.
-EVERYBODYS = {"architectures", "architecture", "job-templates", "job-template"}
+EVERYBODYS = {"tables", "table", "architectures", "architecture", "job-templates", "job-template"}
 ARCHIVES = {
     "api-architectures-export",
     "api-architecture-export",

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import openpyxl
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from clusters.models import QuotaGrant
 from clusters.models.ledger import LedgerRow
@@ -518,3 +519,72 @@ def test_a_long_file_is_the_workers_and_shows_how_far_it_is(world, monkeypatch):
     work()
     with acting_for(world.hoshi):
         assert TrainingModel.objects.count() == 5
+
+
+def asking(client, world, role: str, tenant: Tenant | None = None):
+    client.force_login(world.person(role, tenant))
+    return client
+
+
+def upload(content: bytes | str, name: str = "rows.csv") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content.encode() if isinstance(content, str) else content)
+
+
+def test_the_page_shows_faults_keeps_nothing_and_leads_to_what_would_change(client, world):
+    page, before = "/t/hoshi/tables/model/", counts()
+    asking(client, world, "ml_engineer")
+    bad = client.post(page, {"file": upload(f"{HEAD}\nhoshi,M1,x,moo,7,7\numi,M2,<b>,moe,7,7\n")})
+    assert bad.status_code == 422 and "Did you mean &#x27;moe&#x27;?" in bad.content.decode()
+    assert "There is no participant" in bad.content.decode()
+    for content, name, status in (("", "t.csv", 422), ("x", "t.exe", 422), (f"{HEAD},nope\n{M1},1\n", "t.csv", 422)):
+        assert client.post(page, {"file": upload(content, name)}).status_code == status
+    assert client.post(page, {}).status_code == 422 and counts() == before
+    good = client.post(page, {"file": upload(f"{HEAD}\n{M1}\n")})
+    assert good.status_code == 303
+    shown = client.get(good["Location"])
+    assert "One" in shown.content.decode() and "Import 1 row" in shown.content.decode()
+    asking(client, world, "business_lead")
+    assert client.post(f"{good['Location']}apply/").status_code == 403
+    asking(client, world, "ml_engineer")
+    assert client.post(f"{good['Location']}apply/").status_code == 303
+    assert client.post(f"{good['Location']}apply/").status_code == 409
+    asking(client, world, "ml_engineer", world.umi)
+    assert client.get(good["Location"]).status_code == 404
+    assert asking(client, world, "ml_engineer").get("/t/hoshi/tables/nothing/").status_code == 404
+    assert client.post("/t/hoshi/tables/quotas/", {"file": upload(f"{QUOTA}\n{LINE},8\n")}).status_code == 403
+
+
+def test_a_view_is_exported_as_a_stream_and_an_unknown_filter_is_an_error(client, world):
+    applied(world, begun(world, "model", f"{HEAD}\n{M1}\numi,M1,Wave,moe,300,30\n"))
+    asking(client, world, "programme_officer")
+    here = "/t/programme/tables/model/export/"
+    answer = client.get(f"{here}?participant=umi&family=moe")
+    text = b"".join(answer.streaming_content).decode("utf-8-sig")
+    assert answer.streaming and answer["Content-Disposition"] == 'attachment; filename="programme-model.csv"'
+    assert "Wave" in text and "One" not in text and len(text.splitlines()) == 2
+    assert len(b"".join(client.get(f"{here}?template=1").streaming_content).decode().splitlines()) == 1
+    for query, says in (("format=pdf", "csv, xlsx, yaml"), ("famly=moe", "&#x27;family&#x27;"), ("%00=1", "no column")):
+        answer = client.get(f"{here}?{query}")
+        assert answer.status_code == 400 and says in answer.content.decode()
+
+
+def test_the_api_checks_a_file_first_and_then_applies_it(client, world):
+    asking(client, world, "ml_engineer")
+    here = "/api/v1/t/hoshi"
+    token = {"headers": {"X-CSRFToken": "x" * 32}}
+    client.cookies["csrftoken"] = "x" * 32
+    made = client.post(f"{here}/tables/model/import/", {"file": upload(f"{HEAD}\n{M1}\n")}, **token)
+    assert made.status_code == 201, made.content
+    run = made.json()
+    assert (run["state"], run["added"], run["changes"][0]["what"]) == ("checked", 1, "new")
+    bad = client.post(f"{here}/tables/model/import/", {"file": upload(f"{HEAD}\n{M1}x\n")}, **token)
+    assert (bad.status_code, bad.json()["code"], bad.json()["problems"][0]["line"]) == (422, "faulty", 2)
+    other = begun(world, "model", f"{HEAD}\nhoshi,M1,Three,dense,70,70\n")
+    applied(world, other)
+    told = {"content_type": "application/json", **token}
+    late = client.post(f"{here}/imports/{run['id']}/apply/", "{}", **told)
+    assert (late.status_code, late.json()["code"], late.json()["lines"]) == (409, "changed_meanwhile", [2])
+    now = client.get(f"{here}/imports/{run['id']}/").json()
+    assert (now["changed"], now["meanwhile"], now["changes"][0]["cells"]) == (1, [2], [["name", "Three", "One"]])
+    done = client.post(f"{here}/imports/{run['id']}/apply/", "{}", **told)
+    assert done.status_code == 200 and done.json()["state"] == "imported"
