@@ -91,6 +91,7 @@ class ProgramConfig(AppConfig):
     def ready(self) -> None:
         import program.demo.live_jobs
         import program.launch_checks
+        import program.leaving
         import program.publishing
         import program.record_reminding
         import program.reminding  # noqa: F401  register who makes the minutes, and who reminds owners before a review

@@ -73,6 +73,7 @@ MINUTES_PUBLISHED = kind("minutes.published", _("The minutes of review {number} 
 
 DECIDED = kind("decision.recorded", _("{actor} recorded the decision {number}: {text}"), icon="check")
 GIVEN = kind("action_item.given", _("{number} was given to {owner}: {text} (by {due})"), icon="user-check")
+HANDED_OVER = kind("action_item.handed_over", _("{number} went on from {person} to {owner}"), icon="user-check")
 DUE_MOVED = kind("action_item.due_moved", _("{actor} moved {number} from {was_due} to {due}: {why}"), icon="calendar")
 kind("action_item.done", _("{actor} reported {number} as done"), icon="circle-check")
 kind("action_item.dropped", _("{actor} dropped {number}: {why}"), icon="trash")

@@ -16,4 +16,5 @@ class TenantsConfig(AppConfig):
         import tenants.inviting
         import tenants.joining
         import tenants.mail
+        import tenants.rosters
         import tenants.work.heartbeat  # noqa: F401

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tenants import entries
-from tenants.actions import NEWCOMER, because
+from tenants.actions import NEWCOMER, assign, because
 from tenants.contacts import forget
 from tenants.history import timeline
 from tenants.history.moves import move
@@ -24,8 +24,8 @@ from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 from tenants.work import due
 
-# (person, tenant, by) -> how many things of what kind have no owner now; within the scope of the tenant.
-LetGo = Callable[[Person, Tenant, str], dict[str, int]]
+# (person, tenant, by, who gets it) -> how many things of what kind have no owner now; within the scope of the tenant.
+LetGo = Callable[[Person, Tenant, str, Person | None], dict[str, int]]
 LET_GO: list[LetGo] = []
 LONGEST_WHY = 300
 
@@ -54,32 +54,45 @@ def last_lead(*, role: str, others: int, own: bool, at_office: bool) -> bool:
     return role in roles.LEADS and others == 0 and own
 
 
-def remove(*, seat: Membership, by: str, person: Person, why: str = "") -> Left:
+def remove(*, seat: Membership, by: str, person: Person, why: str = "", to: Person | None = None) -> Left:
     """End a person's access to an organisation at once; `person` is whoever does it.
 
-    Sessions, tokens, open invitations to and from them, duties, contacts and what they own end in this transaction.
-    Raises Refused when it ended already, and for the last lead who would leave nobody behind.
+    Sessions, tokens, open invitations to and from them, duties, contacts and what they own end in this transaction; what
+    they look after and own goes on to `to`, where somebody is named.
+    Raises Refused when it ended already, for the last lead who would leave nobody behind, and for a `to` without a seat.
     """
     why = why.strip()[:LONGEST_WHY]
     row = _held(seat)
     _refuse_the_last_lead(row, person)
+    _refuse_an_heir_from_elsewhere(row, to)
     leaver, tenant, now = row.person, row.tenant, timezone.now()
     for each in Membership.objects.filter(person=leaver, tenant=tenant, ended_at=None).filter(_not_over(now.date())):
         _end(each, now)
     left = Left(
         tokens=_revoke_tokens(leaver, tenant, now),
         invitations=_withdraw_invitations(leaver, tenant, by),
-        duties=_end_duties(leaver, tenant, by, now),
+        duties=_end_duties(leaver, tenant, by, now, to),
         contacts=forget(leaver, tenant, by),
     )
     Person.objects.filter(pk=leaver.pk).update(signed_out=F("signed_out") + 1)
     for release in LET_GO:
-        for kind, count in release(leaver, tenant, by).items():
+        for kind, count in release(leaver, tenant, by, to).items():
             left.unowned[kind] = left.unowned.get(kind, 0) + count
     told = {"person": str(leaver.pk), "role": row.role, "tokens": left.tokens, "invitations": left.invitations}
     kind = entries.LEFT if leaver == person else entries.REMOVED
+    if to is not None:
+        told["owner"] = str(to.pk)
     timeline.record(kind, about=tenant, by=by, why=why, unowned=left.unowned, **told)
     return left
+
+
+def _refuse_an_heir_from_elsewhere(row: Membership, to: Person | None) -> None:
+    if to is None:
+        return
+    seats = Membership.objects.filter(holding(), person=to, tenant=row.tenant, person__is_active=True)
+    if to.pk == row.person_id or not seats.exists():
+        sentence = _("%(name)s cannot take it over: choose somebody else with access here.") % {"name": to}
+        raise Refused("heir", sentence, status=422, field="to", fields={"to": [sentence]})
 
 
 def change(
@@ -216,8 +229,8 @@ def _withdraw_invitations(leaver: Person, tenant: Tenant, by: str) -> int:
     return count
 
 
-def _end_duties(leaver: Person, tenant: Tenant, by: str, now: datetime) -> int:
-    """A member of staff who leaves the office looks after nobody any more."""
+def _end_duties(leaver: Person, tenant: Tenant, by: str, now: datetime, to: Person | None) -> int:
+    """A member of staff who leaves the office looks after nobody any more; whoever is named does instead."""
     rows = Assignment.objects.filter(_not_over(now.date()), person=leaver, ended_at=None).select_related("tenant")
     if not tenant.is_office:
         rows = rows.filter(tenant=tenant)
@@ -226,6 +239,9 @@ def _end_duties(leaver: Person, tenant: Tenant, by: str, now: datetime) -> int:
         Assignment.objects.filter(pk=row.pk).update(ended_at=now, ends_on=last)
         with acting_for(row.tenant, staff=True):
             timeline.record(entries.UNASSIGNED, about=row.tenant, by=by, person=str(leaver.pk), duty=row.duty)
+            # A seat at single cases comes with the component that somebody answers for, and from nobody else.
+            if to is not None and tenant.is_office and row.duty != "service":
+                assign(person=to, tenant=row.tenant, duty=row.duty, by=by, starts_on=now.date())
     return len(rows)
 
 

@@ -59,6 +59,11 @@ class SeatAsked(Asked):
 
 class RemovalAsked(Asked):
     why = serializers.CharField(max_length=300, required=False, help_text="For the history.")
+    to = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        help_text="A member who goes on with open cases, action items, duties and shifts.",
+    )
 
 
 class LeftShown(serializers.Serializer):
@@ -106,7 +111,13 @@ def remove_member(request: Request, pk: int) -> Response:
     """Take a member's access away at once, and say what ended with it."""
     sent = asked(RemovalAsked, request)
     row = one(people.memberships(), None, pk)
-    left = leaving.remove(seat=row, by=request.actor, person=request.person, **sent)
+    heir = sent.pop("to", None)
+    to = None
+    if heir is not None:
+        to = Person.objects.filter(pk=heir, pk__in=people.memberships().values("person")).first()
+        if to is None:
+            raise refusal("to", _("There is no such member."), str(heir), "does_not_exist")
+    left = leaving.remove(seat=row, by=request.actor, person=request.person, to=to, **sent)
     return Response(LeftShown({"member": _member(pk), **leaving.told(left)}).data)
 
 

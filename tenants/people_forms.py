@@ -113,11 +113,29 @@ class AnswerForm(forms.Form):
 
 
 class RemovalForm(forms.Form):
-    """Why somebody loses access."""
+    """Why somebody loses access, and who goes on with what is theirs."""
 
+    to = forms.ChoiceField(
+        label=gettext_lazy("Give what is theirs to"),
+        required=False,
+        help_text=gettext_lazy(
+            "Open cases and action items, and at the office whom they look after and when they are on duty."
+        ),
+    )
     why = forms.CharField(
         label=gettext_lazy("Why"), required=False, max_length=300, help_text=gettext_lazy("The history keeps it.")
     )
+
+    def __init__(self, *args: Any, heirs: Iterable[Person], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.heirs = {str(person.pk): person for person in heirs}
+        self.fields["to"].choices = [  # type: ignore[attr-defined]
+            ("", gettext_lazy("Nobody yet")),
+            *((pk, str(person)) for pk, person in self.heirs.items()),
+        ]
+
+    def clean_to(self) -> Person | None:
+        return self.heirs.get(self.cleaned_data["to"])
 
 
 def visible_name(name: str) -> str:

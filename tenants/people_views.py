@@ -143,14 +143,17 @@ def change_seat(request: HttpRequest, pk: int) -> HttpResponse:
 def remove_seat(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a member's access away at once; the page says first what ends with it."""
     row, refused = _seat(request, pk), None
-    form = RemovalForm(posted(request))
+    today = timezone.now().date()
+    heirs = [seat.person for seat in reads.seats(request.tenant, today) if seat.starts_on <= today]
+    form = RemovalForm(posted(request), heirs=[person for person in heirs if person.pk != row.person_id])
     if request.method == "POST" and form.is_valid():
-        values = {"seat": row, "by": request.actor, "person": request.person, "why": form.cleaned_data["why"]}
-        left, refused = attempt(leaving.remove, **values)
+        values = {"seat": row, "by": request.actor, "person": request.person}
+        left, refused = attempt(leaving.remove, **values, **form.cleaned_data)
         if left is not None:
             _say_what_ended(request, row, left)
             myself = row.person_id == request.person.pk
             return see_other("/" if myself else reverse("people", args=[request.tenant.slug]))
+        refused = put_on_the_form(form, refused)
     lead = _(
         "Access ends at once: sessions, tokens and open invitations too. What this person owns here waits for another "
         "owner. The history stays."
@@ -165,7 +168,15 @@ def remove_seat(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _say_what_ended(request: HttpRequest, row: Membership, left: leaving.Left) -> None:
     messages.success(request, _("%(name)s has no access any more.") % {"name": row.person})
-    owned = sum(left.unowned.values())
+    kept = left.unowned.get("action_item", 0)
+    if kept:
+        sentence = ngettext(
+            "%(n)s open action item stays in their name; give it to somebody else.",
+            "%(n)s open action items stay in their name; give them to somebody else.",
+            kept,
+        )
+        messages.warning(request, sentence % {"n": kept})
+    owned = left.unowned.get("case", 0)
     if owned:
         sentence = ngettext(
             '%(n)s thing has no owner now; look for it under "Nobody yet".',

@@ -15,8 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tenants.history import timeline
+from tenants.leaving import lets_go
 from tenants.models import DutyShift, Membership, Person, Tenant, holding
 from tenants.wall import roles
+from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 
 PLANNED = timeline.kind(
@@ -245,6 +247,22 @@ def remove(*, shift: DutyShift, by: str, why: str = "") -> None:
     told = {"team": row.team, "person": str(row.person_id), "starts_at": row.starts_at.isoformat(timespec="minutes")}
     timeline.record(REMOVED, about=row, by=by, **told, **_why(why))
     row.delete()
+
+
+@lets_go
+def let_go_of_shifts(person: Person, tenant: Tenant, by: str, to: Person | None) -> dict[str, int]:
+    """Shifts of whoever leaves the office: somebody of the same team takes them, or they are taken off and leave a gap."""
+    if not tenant.is_office:
+        return {}
+    gone = 0
+    with acting_for(tenant, staff=True):
+        for row in list(shifts().filter(person=person, ends_at__gt=timezone.now())):
+            if to is not None and to in members(row.team):
+                _put(row, to.pk, "", by)
+            else:
+                remove(shift=row, by=by)
+                gone += 1
+    return {"shift": gone} if gone else {}
 
 
 def _held(shift: DutyShift) -> DutyShift:

@@ -6,11 +6,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from program.decisions import give_action_item
 from support.actions import open_case, take_case
 from support.models import Case
 from tenants import inviting, leaving
 from tenants.history.models import Entry
-from tenants.models import ApiToken, Assignment, Invitation, Membership
+from tenants.models import ApiToken, Assignment, DutyShift, Invitation, Membership
 from tenants.queries import lines
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
@@ -175,3 +176,42 @@ def test_pages_and_api_change_and_remove_only_ones_own_people(world: World, clie
     gone = client.post(f"{where}remove/", {"why": "Moved"}, content_type="application/json")
     assert gone.status_code == 200 and gone.json()["member"]["ended_at"]
     assert client.post(f"{where}remove/", {}, content_type="application/json").status_code == 409
+
+
+@pytest.mark.django_db
+def test_what_is_theirs_goes_on_to_somebody_else_in_the_same_form(world: World, client: Client) -> None:
+    leaver, heir, manager = (
+        world.person("account_team"),
+        world.person("lead_architect"),
+        world.person("programme_manager"),
+    )
+    soon, tomorrow = timezone.now().date() + timedelta(days=5), timezone.now() + timedelta(days=1)
+    with acting_for(world.umi, staff=True):
+        case = open_case(tenant=world.umi, title="Slow", severity="low", by="engine")
+        take_case(case=case, person=leaver, by=leaver.actor)
+    item = give_action_item(tenant=world.hoshi, text="Call them", owner=leaver, due=soon, by=manager.actor)
+    with acting_for(world.office, staff=True):
+        DutyShift.objects.create(
+            tenant=world.office, team="account", person=leaver, starts_at=tomorrow,
+            ends_at=tomorrow + timedelta(hours=8), zone="Asia/Tokyo",
+        )  # fmt: skip
+    client.force_login(manager, BACKEND)
+    address = f"/t/programme/people/{seat(world, 'account_team').pk}/remove/"
+    assert client.post(address, {"to": str(world.person("viewer").pk)}).status_code == 422
+    assert client.post(address, {"to": str(heir.pk), "why": "new job"}).status_code == 303
+    with acting_for(world.hoshi, world.umi, world.office, staff=True):
+        case.refresh_from_db()
+        item.refresh_from_db()
+        assert (case.owner, item.owner) == (heir, heir)
+        assert Assignment.objects.get(tenant=world.hoshi, duty="account", ends_on=None).person == heir
+        assert not DutyShift.objects.exists(), "an architect is not of the account team"
+        told = [line.sentence for line in lines(list(Entry.objects.order_by("-id")[:12]))]
+    assert f"{item.number} went on from {leaver} to {heir}" in told
+
+
+@pytest.mark.django_db
+def test_an_action_item_without_an_heir_stays_and_is_told(world: World) -> None:
+    leaver = world.person("ml_engineer")
+    soon = timezone.now().date() + timedelta(days=5)
+    give_action_item(tenant=world.hoshi, text="Look", owner=leaver, due=soon, by="engine", audience="shared")
+    assert remove(world, "ml_engineer").unowned == {"action_item": 1}
