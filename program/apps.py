@@ -95,6 +95,7 @@ class ProgramConfig(AppConfig):
         import program.publishing
         import program.record_reminding
         import program.reminding  # noqa: F401  register who makes the minutes, and who reminds owners before a review
+        from program import second_step
         from program.models import OnboardingStep, Report
         from tenants import files
         from tenants.wall import roles
@@ -102,6 +103,7 @@ class ProgramConfig(AppConfig):
         for proven_by_files in (OnboardingStep, Report):
             files.subject(proven_by_files.SUBJECT, readers=roles.READ)
 
+        second_step.listen()
         refuse_another_driver()
         refuse_the_demo_in_production()
         connection_created.connect(take_no_unfit_connection, dispatch_uid="take_no_unfit_connection")

@@ -28,10 +28,19 @@ class RulesForm(forms.ModelForm):
     class Meta:
         model = Programme
         fields = programme_settings.CHANGEABLE
+        widgets = {
+            "second_step_since": forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+            "cutoff_time": forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+        }
 
     @property
     def groups(self) -> list[tuple[Any, list[Any]]]:
         return [
+            (_("The programme"), [self[name] for name in programme_settings.WHO]),
+            (_("The weekly review"), [self[name] for name in programme_settings.REVIEW]),
+            (_("The tracking record"), [self[name] for name in programme_settings.RECORD]),
+            (_("People and signing in"), [self[name] for name in programme_settings.PEOPLE]),
+            (_("Approvals"), [self[name] for name in programme_settings.APPROVAL]),
             (_("When jobs are kept away from a node"), [self[name] for name in programme_settings.QUARANTINE]),
             (_("When a job is said to be idle"), [self[name] for name in programme_settings.IDLE]),
             (_("What may be launched"), [self[name] for name in programme_settings.GRANTS]),

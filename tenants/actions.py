@@ -1,7 +1,7 @@
 """Writes of the tenants layer: the tracking record, interactions, members, tokens."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
     """A value as the history keeps it: text for what JSON does not know."""
     if isinstance(value, Decimal):
         return f"{value.normalize():f}"
-    if isinstance(value, date | datetime):
+    if isinstance(value, date | datetime | time):
         return value.isoformat()
     if isinstance(value, models.Model):
         return str(value.pk)

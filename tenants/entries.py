@@ -38,6 +38,15 @@ ASKED_TO_JOIN = kind("join_request.made", _("Somebody asked to join"), icon="use
 kind("join_request.accepted", _("{actor} invited somebody who asked to join, as {role}"), icon="user-check")
 kind("join_request.declined", _("{actor} declined a request to join"), icon="user-minus")
 kind("join_request.expired", _("Nobody answered a request to join"), icon="user-minus")
+SECOND_STEP_ON = kind(
+    "security.second_step_on", _("{person} switched the second step of signing in on"), icon="shield-check"
+)
+SECOND_STEP_OFF = kind(
+    "security.second_step_off", _("{person} switched the second step of signing in off"), icon="shield-check"
+)
+CODES_RENEWED = kind("security.codes_renewed", _("{person} made new recovery codes"), icon="key")
+ACCOUNT_LINKED = kind("security.account_linked", _("{person} linked an account of another provider"), icon="key")
+ACCOUNT_UNLINKED = kind("security.account_unlinked", _("{person} unlinked an account of another provider"), icon="key")
 ERASURE_ASKED = kind("erasure.asked", _("{actor} asked to erase {person}"), audience="internal", icon="user-minus")
 kind("erasure.done", _("{actor} erased {person}"), audience="internal", icon="user-minus")
 kind("erasure.declined", _("{actor} declined to erase {person}: {why}"), audience="internal", icon="user-minus")

@@ -41,6 +41,7 @@ SUBJECTS = [
     ("report", gettext_lazy("Reports due")),
     ("account", gettext_lazy("Accounts")),
     ("member", gettext_lazy("People")),
+    ("security", gettext_lazy("Signing in")),
     ("participation", gettext_lazy("Participation")),
     ("call", gettext_lazy("Calls")),
     ("application", gettext_lazy("Applications")),

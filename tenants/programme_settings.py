@@ -15,7 +15,12 @@ QUARANTINE = ("quarantine_strikes", "quarantine_days", "quarantine_event_minutes
 IDLE = ("idle_minutes", "idle_below_percent")
 GRANTS = ("grant_not_set",)
 BUDGET = ("budget_rule", "budget_warn_at", "budget_notice_hours", "budget_patience_hours")
-CHANGEABLE = (*QUARANTINE, *IDLE, *GRANTS, *BUDGET)
+WHO = ("name", "sponsor", "agency", "timezone", "currency")
+REVIEW = ("cutoff_weekday", "cutoff_time")
+RECORD = ("stale_after_days",)
+APPROVAL = ("approval_over_instances",)
+PEOPLE = ("invitation_days", "confirm_access_days", "second_step_since", "second_step_grace_days")
+CHANGEABLE = (*WHO, *REVIEW, *RECORD, *PEOPLE, *APPROVAL, *QUARANTINE, *IDLE, *GRANTS, *BUDGET)
 
 
 def programme() -> Programme:

@@ -1,11 +1,13 @@
 """Tenants, who belongs to them from when to when, and the cycles they take part in."""
 
 import uuid
+from datetime import date
 from typing import Any
+from zoneinfo import available_timezones
 
 from django.contrib.postgres.fields import ArrayField
-from django.core.exceptions import FieldDoesNotExist
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Cast, Now
 from django.utils.translation import gettext_lazy as _
@@ -162,30 +164,78 @@ def warn_at() -> list[int]:
     return [50, 80, 95]
 
 
+def a_zone(name: str) -> None:
+    """Raises ValidationError for what is no name of the time zone database."""
+    if name not in available_timezones():
+        raise ValidationError(_("There is no time zone '%(name)s'. Write it like Asia/Tokyo.") % {"name": name[:64]})
+
+
 class Programme(models.Model):
     """The national programme and the settings its office may change."""
 
     code = models.SlugField(max_length=20, unique=True)
-    name = models.CharField(max_length=120)
-    sponsor = models.CharField(max_length=120, blank=True)
-    agency = models.CharField(max_length=120, blank=True)
-    timezone = models.CharField(max_length=64, default="UTC")
-    currency = models.CharField(max_length=3, default="USD")
+    name = models.CharField(_("name"), max_length=120)
+    sponsor = models.CharField(_("sponsor"), max_length=120, blank=True)
+    agency = models.CharField(_("agency"), max_length=120, blank=True)
+    timezone = models.CharField(
+        _("time zone"),
+        max_length=64,
+        default="UTC",
+        validators=[a_zone],
+        help_text=_("Cut-offs, days and months of the programme are those of this zone."),
+    )
+    currency = models.CharField(
+        _("currency"),
+        max_length=3,
+        default="USD",
+        validators=[RegexValidator("^[A-Z]{3}$", _("Three capitals, like JPY."))],
+    )
     approval_over_instances = models.PositiveIntegerField(
-        default=0, help_text=_("Requests for more accelerated instances than this need an approval.")
+        _("approval over instances"),
+        default=0,
+        validators=[MaxValueValidator(100_000)],
+        help_text=_("Requests for more accelerated instances than this need an approval."),
     )
     small_request_hours = models.PositiveIntegerField(
         default=0,
         help_text=_("Requests for capacity of up to so many accelerator-hours within 30 days are granted at once."),
     )
-    cutoff_weekday = models.PositiveSmallIntegerField(default=2, help_text=_("0 is Monday."))
-    cutoff_time = models.TimeField(default="18:00")
-    stale_after_days = models.PositiveSmallIntegerField(default=14)
+    cutoff_weekday = models.PositiveSmallIntegerField(
+        _("weekday of the cut-off"), default=2, validators=[MaxValueValidator(6)], help_text=_("0 is Monday.")
+    )
+    cutoff_time = models.TimeField(_("time of the cut-off"), default="18:00")
+    stale_after_days = models.PositiveSmallIntegerField(
+        _("stale after days"),
+        default=14,
+        validators=[MinValueValidator(1), MaxValueValidator(365)],
+        help_text=_("A record that nobody changed for so long is said to be stale."),
+    )
     invitation_days = models.PositiveSmallIntegerField(
-        default=7, help_text=_("How long the link of an invitation opens.")
+        _("invitations open for days"),
+        default=7,
+        validators=[MinValueValidator(1), MaxValueValidator(90)],
+        help_text=_("How long the link of an invitation opens."),
     )
     confirm_access_days = models.PositiveSmallIntegerField(
-        default=90, help_text=_("After how many days a participant's lead confirms again who has access.")
+        _("access confirmed every days"),
+        default=90,
+        validators=[MinValueValidator(1), MaxValueValidator(730)],
+        help_text=_("After how many days a participant's lead confirms again who has access."),
+    )
+    second_step_since = models.DateField(
+        _("second step for the office since"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(date(2020, 1, 1)), MaxValueValidator(date(2200, 1, 1))],
+        help_text=_("From this day on people of the office sign in with a second step. Empty: it is their choice."),
+    )
+    second_step_grace_days = models.PositiveSmallIntegerField(
+        _("days to set it up"),
+        default=14,
+        validators=[MaxValueValidator(90)],
+        help_text=_(
+            "Counted from that day, or from the first day of somebody's seat; after them nothing opens without it."
+        ),
     )
     quarantine_strikes = models.PositiveSmallIntegerField(
         _("faults"),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from tenants.history import timeline
 from tenants.models import Assignment, Membership, Person, Tenant, holding
-from tenants.wall import roles
+from tenants.wall import roles, second_step
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import RETRIED, answer, is_api
 
@@ -48,6 +48,8 @@ def allow(allowed: frozenset[str], *, write: frozenset[str] | None = None, uploa
         def guarded(request: HttpRequest, *args: Any, tenant: str | None = None, **kwargs: Any) -> HttpResponse:
             if request.person is None:
                 return _not_signed_in(request)
+            if second_step.overdue(request):
+                return second_step.asked_for(request)
             # A slow upload is waited for here, not inside the transaction; files go to the disk and not through `body`.
             _ = request.FILES if upload and request.content_type == "multipart/form-data" else request.body
             found = seat(request.person, tenant, request.token)

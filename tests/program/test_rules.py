@@ -13,7 +13,11 @@ BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 PAGE, CHANGE = "/t/programme/rules/", "/t/programme/rules/change/"
 SENT = {"quarantine_strikes": "2", "quarantine_days": "10", "quarantine_event_minutes": "15", "idle_minutes": "45",
         "idle_below_percent": "8", "grant_not_set": "refuse", "budget_rule": "stop", "budget_warn_at": "60, 90",
-        "budget_notice_hours": "48", "budget_patience_hours": "12", "version": "1"}  # fmt: skip
+        "budget_notice_hours": "48", "budget_patience_hours": "12", "version": "1",
+        "name": "National Foundation Model Programme", "sponsor": "", "agency": "Agency", "timezone": "Asia/Tokyo",
+        "currency": "JPY", "cutoff_weekday": "2", "cutoff_time": "17:30", "stale_after_days": "21", "invitation_days": "5",
+        "confirm_access_days": "60", "second_step_since": "", "second_step_grace_days": "14",
+        "approval_over_instances": "8"}  # fmt: skip
 
 
 @pytest.fixture
@@ -35,6 +39,8 @@ def test_the_office_changes_them_and_the_engine_goes_by_them(world, client):
         None,
         45,
     ]
+    assert entry.facts["changes"]["cutoff_time"] == ["18:00:00", "17:30:00"]
+    assert entry.facts["changes"]["currency"] == ["USD", "JPY"]
     assert entry.facts["changes"]["budget_warn_at"] == [[50, 80, 95], [60, 90]]
     stale = client.post(CHANGE, SENT | {"quarantine_strikes": "4"})
     assert stale.status_code in (409, 412) and Programme.objects.get().quarantine_strikes == 2
@@ -46,6 +52,8 @@ def test_the_office_changes_them_and_the_engine_goes_by_them(world, client):
     ("field", "value"),
     [("quarantine_strikes", "0"), ("quarantine_strikes", "21"), ("quarantine_days", "91"), ("idle_minutes", "0"),
      ("quarantine_event_minutes", "1441"), ("idle_below_percent", "101"), ("idle_below_percent", "x"), ("version", ""),
+     ("timezone", "Asia/Tokio"), ("currency", "yen"), ("cutoff_weekday", "7"), ("invitation_days", "0"),
+     ("second_step_since", "9999-12-31"), ("second_step_grace_days", "91"), ("stale_after_days", "0"), ("name", ""),
      ("budget_warn_at", "60, 101"), ("budget_warn_at", "x"), ("budget_rule", "delete"), ("budget_notice_hours", "0")],
 )  # fmt: skip
 def test_what_breaks_a_limit_is_refused_and_named(world, client, field, value):
