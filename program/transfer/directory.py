@@ -116,7 +116,8 @@ def _programme(row: Row, office: Tenant, by: str) -> Programme:
     values = {name: row[name] for name in ("name", "sponsor", "agency", "timezone", "currency")}
     values["small_request_hours"] = row.get("small_request_hours", 0)
     rules = row.get("rules", {})
-    values |= {name: rules[name] for name in (*RULES, "cutoff_time") if name in rules}
+    rule_of = Programme._meta.get_field
+    values |= {name: rule_of(name).to_python(rules[name]) for name in (*RULES, "cutoff_time") if name in rules}
     programme, new = Programme.objects.get_or_create(code=row["code"], defaults=values)
     if new:
         timeline.record(entries.RECORD_ADDED, about=office, by=by, source="import", what=programme.name)

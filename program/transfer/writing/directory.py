@@ -20,6 +20,8 @@ def programme(writing: Writing) -> Row:
         return {}
     names = ("code", "name", "sponsor", "agency", "timezone", "currency", "small_request_hours")
     rules: dict[str, Any] = {name: getattr(row, name) for name in RULES if getattr(row, name) is not None}
+    if row.second_step_since is not None:
+        rules["second_step_since"] = row.second_step_since.isoformat()
     rules["cutoff_time"] = row.cutoff_time.isoformat("minutes")
     return {name: getattr(row, name) for name in names} | {"quota_unit": "instances", "rules": rules}
 
