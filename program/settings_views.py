@@ -47,6 +47,18 @@ class RulesForm(forms.ModelForm):
             (_("When a budget is reached"), [self[name] for name in programme_settings.BUDGET]),
         ]
 
+    @property
+    def told(self) -> list[tuple[Any, list[tuple[Any, Any]]]]:
+        """The same to read: each field with its value in words."""
+        return [(legend, [(field, self._words(field.name)) for field in fields]) for legend, fields in self.groups]
+
+    def _words(self, name: str) -> Any:
+        value = getattr(self.instance, name)
+        if isinstance(value, list):
+            return ", ".join(map(str, value))
+        words = getattr(self.instance, f"get_{name}_display", None)
+        return words() if words else value
+
 
 @allow(roles.STAFF)
 @require_http_methods(["GET"])

@@ -46,11 +46,13 @@ class Known:
     ahead: dict[UUID, list[Stay]] = field(default_factory=dict)
     reserved: list[Reserved] = field(default_factory=list)
     grants: list[Grant] = field(default_factory=list)
+    elsewhere: set[str] = field(default_factory=set)  # reservations that another participation of the tenant pays
     unseen: timedelta = timedelta(0)  # instance-time since contact was lost
 
     @property
     def stays(self) -> list[Stay]:
-        return [*together(self.past), *(stay for stays in self.ahead.values() for stay in stays)]
+        found = [*together(self.past), *(stay for stays in self.ahead.values() for stay in stays)]
+        return [stay for stay in found if stay.claim not in self.elsewhere]
 
 
 def reckoning(known: Known, book: prices.Book, change: Change | None = None) -> Reckoning:
@@ -141,17 +143,17 @@ def _plain(instance_type: str) -> str:
 
 def _reserve(found: Mapping[UUID, Known]) -> None:
     """What was bought, until its end; what is only wanted binds nothing."""
-    rows = (
-        Reservation.objects.filter(participation__in=found)
-        .exclude(state="wanted")
-        .exclude(kind=Reservation.Kind.ON_DEMAND)
-    )
-    bought = rows.exclude(external_id="").order_by("pk")
-    for row in bought:
+    tenants: dict[UUID, list[Known]] = defaultdict(list)
+    for one_of_many in found.values():
+        tenants[one_of_many.participation.tenant_id].append(one_of_many)
+    rows = Reservation.objects.filter(tenant__in=tenants).exclude(state="wanted").exclude(external_id="")
+    for row in rows.exclude(kind=Reservation.Kind.ON_DEMAND).order_by("pk"):
         good = Good(row.instance_type, ENGINES.get(Reservation.Kind(row.kind), "ec2"), row.region)
-        found[row.participation_id].reserved.append(
-            Reserved(row.external_id, good, row.count, row.starts_at, row.ends_at)
-        )
+        for known in tenants[row.tenant_id]:
+            if known.participation.pk == row.participation_id:
+                known.reserved.append(Reserved(row.external_id, good, row.count, row.starts_at, row.ends_at))
+            else:
+                known.elsewhere.add(row.external_id)
 
 
 def _grant(found: Mapping[UUID, Known]) -> None:

@@ -117,7 +117,9 @@ def _scale(found: Reckoning) -> tuple[Decimal, str]:
 def _chart(found: Reckoning, term: Term) -> Chart:
     """Sums at the end of each month: what is spent and bound, the present rate, the budget."""
     size, _words = _scale(found)
-    labels = [f"{month.first:%Y-%m}" for month in found.months]
+    # The year where it begins: twelve whole months would not fit on a phone.
+    labels = [f"{one.first:%Y-%m}" if not number or one.first.month == 1 else f"{one.first:%m}"
+              for number, one in enumerate(found.months)]  # fmt: skip
     running = [float(one["total"] / size) for one in _running(found)]
     present: list[float | None] = []
     spent = Decimal(0)

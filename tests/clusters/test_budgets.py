@@ -18,7 +18,7 @@ from clusters.budgets.stopping import JobNow, Standing, Step, Terms, deed, follo
 from clusters.models import BudgetRow, NodeInstance, Reservation, Revision
 from clusters.plans.prices import Prices
 from tenants.history.models import Entry
-from tenants.models import Programme
+from tenants.models import Cycle, Participation, Programme
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tests import examples
@@ -342,6 +342,15 @@ def test_what_runs_in_the_reservation_of_the_record_binds_nothing_beside_it(worl
 
     assert of(before, "reserved") == of(after, "reserved") > 0
     assert of(before, "instances") > of(after, "instances") == 0
+    with acting_for(world.hoshi, staff=True):  # nor does it where another participation of the same tenant pays for it
+        cycle = Cycle.objects.create(
+            programme=world.cycle.programme, code="C3", name="Cycle 3", starts_on=date(2026, 1, 1)
+        )
+        other = Participation.objects.create(
+            tenant=world.hoshi, cycle=cycle, code="H3", project="The next", state="active"
+        )
+        type(row).objects.filter(pk=row.pk).update(participation=other)
+        assert of(queries.reckoning(queries.one(other, now), queries.book_of(other)), "instances") == 0
 
 
 def test_the_pages_of_a_budget(world):

@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from clusters.architectures.configuration import read_configuration
-from clusters.models import QuotaGrant, Reservation
-from program.demo import launches
+from clusters.models import BudgetRow, QuotaGrant, Reservation
+from program.demo import budgets, launches
 from program.transfer import clusters, directory, programme_file, record
 from program.transfer.programme_file import Unfit
 from tenants.history.models import Entry
@@ -150,6 +150,16 @@ def test_loading_twice_is_loading_once(told: Any) -> None:
     after = _everything()
     assert [table for table in before if before[table] != after[table]] == []
     assert before["tenants_entry"]
+
+
+@pytest.mark.django_db
+def test_budgets_are_set_once_but_for_one(told: Any) -> None:
+    shift = programme_file.shift(told, NOW)
+    who = directory.load(told, shift)
+    record.load(told, shift, who)
+    assert [budgets.set_all(told, who), budgets.set_all(told, who)] == [11, 11]
+    with reading_everyone():
+        assert BudgetRow.objects.count() == 11 and not BudgetRow.objects.filter(delta__lte=0).exists()
 
 
 @pytest.mark.django_db
