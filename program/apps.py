@@ -89,6 +89,7 @@ class ProgramConfig(AppConfig):
     name = "program"
 
     def ready(self) -> None:
+        import program.calls.applying
         import program.demo.live_jobs
         import program.launch_checks
         import program.leaving

@@ -259,7 +259,7 @@ def _report_verb(verb: str, form: Any) -> Callable[..., Any]:
 
     do.__doc__ = act.__doc__
     described = extend_schema(request=form, responses={200: shapes.ReportDetail})
-    listed = roles.HAND_IN if verb == "hand_in" else roles.ANSWER_REPORTS
+    listed = {"hand_in": roles.HAND_IN, "move_due": roles.MOVE_REPORTS}.get(verb, roles.ANSWER_REPORTS)
     return allow(listed)(described(endpoint("POST")(repeatable(required=False)(do))))
 
 
@@ -268,4 +268,5 @@ REPORT_VERBS = {
     "accept": _report_verb("accept", shapes.AnswerAsked),
     "send-back": _report_verb("send_back", shapes.BackAsked),
     "dispute": _report_verb("dispute", shapes.BackAsked),
+    "move-due": _report_verb("move_due", shapes.DueAsked),
 }

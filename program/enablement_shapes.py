@@ -212,5 +212,10 @@ class AnswerAsked(VersionAsked):
     """The version alone."""
 
 
+class DueAsked(VersionAsked):
+    due_on = serializers.DateField()
+    why = serializers.CharField(max_length=300)
+
+
 class BackAsked(VersionAsked):
     why = serializers.CharField(max_length=500)

@@ -84,11 +84,21 @@ class WhyForm(ReportForm):
     why = forms.CharField(label=gettext_lazy("Why"), max_length=500, widget=forms.Textarea(attrs={"rows": 3}))
 
 
+class DueForm(ReportForm):
+    due_on = day_field(gettext_lazy("Due on"))
+    why = forms.CharField(label=gettext_lazy("Why"), max_length=300)
+
+    def __init__(self, *args: Any, report: Report, **kwargs: Any) -> None:
+        super().__init__(*args, report=report, **kwargs)
+        self.fields["due_on"].initial = report.due_on
+
+
 FORMS: dict[str, type[ReportForm]] = {
     "hand_in": HandInForm,
     "accept": ReportForm,
     "send_back": WhyForm,
     "dispute": WhyForm,
+    "move_due": DueForm,
 }
 
 
@@ -198,6 +208,7 @@ WORDS: dict[str, tuple[Any, Any, str]] = {
     "accept": (gettext_lazy("Accept it"), gettext_lazy("Accept it"), "primary"),
     "send_back": (gettext_lazy("Send it back"), gettext_lazy("Send it back"), ""),
     "dispute": (gettext_lazy("Dispute it"), gettext_lazy("Dispute it"), ""),
+    "move_due": (gettext_lazy("Another day"), gettext_lazy("Move the day"), ""),
 }
 
 

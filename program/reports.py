@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any
 
+from django.db.models import F
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -20,6 +21,7 @@ from tenants.web.problems import Refused, Stale
 
 OWED = frozenset({"not_started", "draft", "late", "returned"})
 SOON_DAYS = 14
+YEARS = (2000, 2100)
 # Who writes a report: the programme counts the use and the participant says whether it is right; the rest is the participant's.
 BY_THE_OFFICE = frozenset({Report.Kind.MONTHLY})
 OFFICE = frozenset({roles.PROGRAMME_MANAGER, roles.PROGRAMME_OFFICER})
@@ -34,11 +36,14 @@ def may(verb: str, kind: str, role: str) -> bool:
         "accept": manager or (participant and kind in BY_THE_OFFICE),
         "send_back": manager,
         "dispute": participant and kind in BY_THE_OFFICE,
+        "move_due": office,
     }[verb]
 
 
 def refuse_unless_may(verb: str, kind: str, role: str) -> None:
     """Raises Refused where the other side does this with a report of this kind."""
+    if not may(verb, kind, role) and verb == "move_due":
+        raise Refused("not_your_part", _("The programme's office says when a report is due."))
     if not may(verb, kind, role):
         monthly = kind in BY_THE_OFFICE
         sentence = (
@@ -77,7 +82,8 @@ def reminder(report: Report, today: date) -> dict[str, Any] | None:
 def offered(state: str) -> list[str]:
     """What can be done with a report in this state."""
     verbs = {"hand_in": "submitted", "accept": "accepted", "send_back": "returned", "dispute": "disputed"}
-    return [verb for verb, to in verbs.items() if to in states.REPORT[state]]
+    found = [verb for verb, to in verbs.items() if to in states.REPORT[state]]
+    return [*found, "move_due"] if state in OWED else found
 
 
 def ask_for_reports(
@@ -174,6 +180,28 @@ def _hold(report: Report, version: int | None, **typed: str) -> None:
         )
 
 
+def move_due(*, report: Report, due_on: date, why: str, by: str, version: int | None = None) -> Report:
+    """Give a report that is owed another day, with the reason; a late one is not late any more where the day lies ahead."""
+    why = text_of(why, _("why it is due on another day"), 300, "why")
+    _hold(report, version)
+    if report.state not in OWED:
+        raise Refused("not_owed", _("It is handed in; its day stays."))
+    if not YEARS[0] <= due_on.year <= YEARS[1]:
+        told = {"asked": due_on.isoformat(), "first": YEARS[0], "last": YEARS[1]}
+        sentence = _("%(asked)s is no day of the years %(first)s to %(last)s; correct it.") % told
+        raise Refused("due_on", sentence, status=422, field="due_on")
+    if due_on == report.due_on:
+        raise Refused("nothing_changes", _("Nothing is different from what it is."), status=422, field="due_on")
+    was = report.due_on
+    Report.objects.filter(pk=report.pk).update(due_on=due_on, version=F("version") + 1)
+    report.refresh_from_db()
+    timeline.record(states.REPORT_DUE_MOVED, about=report, by=by, was_due=was.isoformat(), why=why, **_told(report))
+    if report.state == "late" and due_on >= moment(None).date():
+        move(report, "draft", by=by, why="", **_told(report))
+        report.refresh_from_db()
+    return report
+
+
 def files_of(report: Report) -> list[Attachment]:
     """The newest first: a report that came back is handed in again."""
     return list(Attachment.objects.filter(subject=Report.SUBJECT, subject_id=report.pk).order_by("-created_at", "-id"))
@@ -184,4 +212,5 @@ VERBS: dict[str, tuple[Any, Any]] = {
     "accept": (accept, gettext_lazy("It is accepted.")),
     "send_back": (send_back, gettext_lazy("It is sent back.")),
     "dispute": (dispute, gettext_lazy("It is disputed.")),
+    "move_due": (move_due, gettext_lazy("It is due on another day.")),
 }

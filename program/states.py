@@ -140,6 +140,9 @@ kind("onboarding_step.open", _("{actor} took back the tick of: {text} ({why})"),
 kind("onboarding_step.not_applicable", _("{actor} noted that this does not apply: {text} ({why})"), icon="minus")
 ONBOARDING_DONE = kind("onboarding.completed", _("The onboarding is complete"), icon="circle-check")
 REPORT_DUE = kind("report.due", _("The {report} for {period} is due on {due}"), icon="clipboard-check")
+REPORT_DUE_MOVED = kind(
+    "report.due_moved", _("{actor} moved the {report} for {period} from {was_due} to {due}: {why}"), icon="calendar"
+)
 for _state, _words in {
     "draft": _("The {report} for {period} is being written"),
     "late": _("The {report} for {period} is late; it was due on {due}"),

@@ -4,6 +4,7 @@ Their seats end as if they left. Their row keeps its id, so that each entry of t
 everything else in it is emptied; addresses and names go wherever else the portal kept them.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -26,6 +27,8 @@ from tenants.web.problems import Refused
 LONGEST_REASON = 300
 # Rows that name somebody by an address; each is emptied within its tenant.
 ADDRESSED: tuple[Any, ...] = (Invitation, JoinRequest, Contact)
+# What other layers do with an address that is forgotten: each is called with it and with what stands there instead.
+FORGETTERS: list[Callable[[str, str], None]] = []
 
 
 def erasures() -> QuerySet[Erasure]:
@@ -96,6 +99,8 @@ def _forget_addresses(leaver: Person, by: str) -> None:
         told = Q(address__iexact=leaver.email) | Q(person=leaver)
         places |= set(Delivery.objects.filter(told).values_list("tenant_id", flat=True))
         places |= set(Contact.objects.filter(person=leaver).values_list("tenant_id", flat=True))
+    for forget in FORGETTERS:
+        forget(leaver.email, instead)
     for place in Tenant.objects.filter(pk__in=places).order_by("slug"):
         with acting_for(place, staff=True):
             for contact in Contact.objects.filter(theirs | Q(person=leaver)):

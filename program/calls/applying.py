@@ -21,7 +21,7 @@ from program.calls import calling, need, words
 from program.models import Application, ApplicationVersion, Call
 from program.sessions import office
 from support.writing import text_of
-from tenants import mail
+from tenants import erasing, mail
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.inviting import LINK, cleaned_address, digest_of
@@ -231,6 +231,25 @@ def withdraw(*, application: Application, why: str, by: str, version: int | None
     with acting_for(row.tenant_id):
         move(row, "withdrawn", by=by, columns={"why": why.strip()[:1000]}, number=row.number, why=why.strip() or "–")
     return fresh(row)
+
+
+def forget_address(email: str, instead: str) -> None:
+    """The contact of applications is nobody any more: address and name go, of every edition too; the link dies with them."""
+    with reading_everyone():
+        rows = list(Application.objects.filter(contact_email__iexact=email).values_list("pk", "tenant_id"))
+    for pk, tenant in rows:
+        with acting_for(tenant, staff=True):
+            forgotten = f"{pk}.{instead}"[-254:]
+            Application.objects.filter(pk=pk).update(contact_email=forgotten, contact_name="", version=F("version") + 1)
+            Application.objects.filter(pk=pk).exclude(digest="").update(digest=digest_of(f"{pk} forgotten"))
+    place = office()
+    with acting_for(place, staff=True):
+        for edition in ApplicationVersion.objects.filter(application__in=[pk for pk, _tenant in rows]):
+            edition.answers["contact_name"] = ""
+            edition.save(update_fields=["answers"])
+
+
+erasing.FORGETTERS.append(forget_address)
 
 
 def address_of(row: Application) -> str:

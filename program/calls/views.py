@@ -26,7 +26,9 @@ from tenants.wall.access import allow
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused, Stale
+from tenants.web.throttles import refuse_a_flood
 
+BEGUN_FROM_ONE_PLACE, SENT_FROM_ONE_PLACE = "30/hour", "600/hour"
 DONE = {
     "save": gettext_lazy("Your answers are kept. They are not handed in yet."),
     "hand_in": gettext_lazy("It is handed in. You can change it until the call closes."),
@@ -249,6 +251,8 @@ def application_link(request: HttpRequest, token: str) -> HttpResponse:
     found = applying.by_link(token)
     if found is None:
         return render(request, "program/apply_over.html", status=404)
+    if request.method == "POST":
+        refuse_a_flood(request, "application", SENT_FROM_ONE_PLACE)
     applying.confirm(found)
     with acting_for(found.tenant_id):
         return _answered(request, _application(found.pk), reverse("application_link", args=[token]), "engine", token)
@@ -461,6 +465,7 @@ def begin(request: HttpRequest, pk: UUID) -> HttpResponse:
     if request.method == "POST":
         status = 422
         if form.is_valid():
+            refuse_a_flood(request, "apply", BEGUN_FROM_ONE_PLACE)
             _nothing, refused = attempt(applying.begin_by_mail, call=row, **form.cleaned_data)
             if refused is None:
                 return render(request, "program/apply_begin.html", {"row": row, "sent": True})

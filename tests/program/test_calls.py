@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from django.core import mail as outbox
+from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
 
 from clusters.models import CapacityRequest, Reservation
 from program.calls import applying, calling, demand, need, selecting
 from program.models import Application, ApplicationScore, ApplicationVersion, Call
+from tenants import erasing
 from tenants.history.models import Entry
 from tenants.models import Invitation, Membership, Participation, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
@@ -372,3 +374,21 @@ def test_the_same_way_goes_by_the_api(world: World) -> None:
     assert {one["selected_instances"] for one in weeks} == {4}
     send(officer, f"programme/cycles/{cycle['id']}/move/", {"to": "running", "version": 9}, 409)
     send(officer, f"programme/cycles/{cycle['id']}/move/", {"to": "running"})
+
+
+@pytest.mark.django_db
+def test_a_flood_from_one_place_is_refused_and_a_forgotten_person_is_no_contact_any_more(world: World) -> None:
+    call, stranger = open_call(world), browser()
+    caches["throttles"].clear()
+    told = {"organisation": "Kumo", "email": "aiko@kumo.example", "language": "en"}
+    codes = [stranger.post(f"/apply/{call.pk}/", told).status_code for _time in range(31)]
+    caches["throttles"].clear()
+    assert codes == [200] * 30 + [429]
+    person = world.person("business_lead")
+    handed_in(world, call, email=person.email)
+    erasing.FORGETTERS[0](person.email, "x@erased.invalid")
+    with reading_everyone():
+        row = Application.objects.get(contact_email__endswith=".x@erased.invalid")
+        [edition] = ApplicationVersion.objects.filter(application=row.pk)
+    assert not row.contact_name and not edition.answers["contact_name"]
+    assert applying.by_link(applying.link_token(row)) is None

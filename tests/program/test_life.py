@@ -214,3 +214,23 @@ def test_the_next_cycle_does_not_hide_the_one_that_runs(world: World) -> None:
         assert participating.current_first().first() == ahead
     page = browser(world.person("technical_lead")).get("/t/hoshi/")
     assert page.status_code == 200 and b"The next" in page.content
+
+
+@pytest.mark.django_db
+def test_the_office_gives_a_report_another_day_with_its_reason(world: World) -> None:
+    with acting_for(world.hoshi, staff=True):
+        report = Report.objects.create(
+            tenant=world.hoshi, participation=world.participations["hoshi"], kind="final_report", period="C2",
+            due_on=date(2026, 1, 1),
+        )  # fmt: skip
+        move(report, "late", by="engine", report="final report", period="C2", due="2026-01-01")
+    at, ahead = f"/t/hoshi/reports/{report.pk}/", timezone.now().date() + timedelta(days=30)
+    told = {"do": "move_due", "move_due-due_on": ahead.isoformat(), "move_due-why": "The gate moved."}
+    assert browser(world.person("business_lead")).post(at, told).status_code == 409
+    officer = browser(world.person("programme_officer"))
+    assert officer.post(at, told | {"move_due-due_on": "9999-01-01"}).status_code == 422
+    assert officer.post(at, told).status_code == 303
+    with acting_for(world.hoshi, staff=True):
+        report.refresh_from_db()
+        [entry] = Entry.objects.filter(kind="report.due_moved")
+    assert (report.due_on, report.state, entry.facts["was_due"]) == (ahead, "draft", "2026-01-01")

@@ -43,8 +43,8 @@ def test_late_is_what_is_owed_after_its_day(state: str, due: date, late: bool, l
 def test_nobody_answers_for_both_sides_but_the_manager(role: str, kind: str) -> None:
     does = {verb for verb in reports.VERBS if reports.may(verb, kind, role)}
     wanted: dict[str, set[str]] = {
-        "programme_manager": {"hand_in", "accept", "send_back"},
-        "programme_officer": {"hand_in"},
+        "programme_manager": {"hand_in", "accept", "send_back", "move_due"},
+        "programme_officer": {"hand_in", "move_due"},
         "business_lead": {"accept", "dispute"} if kind == MONTHLY else {"hand_in"},
     }
     assert does == wanted.get(role, set())
@@ -52,12 +52,12 @@ def test_nobody_answers_for_both_sides_but_the_manager(role: str, kind: str) -> 
 
 def test_what_is_offered_is_what_the_table_of_moves_allows() -> None:
     assert {state: reports.offered(state) for state in states.REPORT} == {
-        "not_started": ["hand_in"],
-        "draft": ["hand_in"],
-        "late": ["hand_in"],
+        "not_started": ["hand_in", "move_due"],
+        "draft": ["hand_in", "move_due"],
+        "late": ["hand_in", "move_due"],
         "submitted": ["accept", "send_back", "dispute"],
         "disputed": ["hand_in", "accept"],
-        "returned": ["hand_in"],
+        "returned": ["hand_in", "move_due"],
         "accepted": [],
     }
 
