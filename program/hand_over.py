@@ -21,7 +21,6 @@ from clusters import states as cluster_states
 from clusters.models import Job, JobProgress
 from program import home, reports
 from program.models import ActionItem, Decision, Report
-from program.states import ACTION_ITEM
 from support import queries as cases
 from support.models import Case
 from support.states import SEVERITIES as WORST_FIRST
@@ -107,7 +106,7 @@ def sheet(*, tenant: Tenant, person: Person, role: str, audience: str, now: date
         key=lambda case: (WORST_FIRST.index(case.severity), case.opened_at),
     )
     items = list(
-        ActionItem.objects.filter(state__in=[state for state, next_ones in ACTION_ITEM.items() if next_ones])
+        ActionItem.objects.filter(state="open")
         .select_related("owner").order_by("due", "number")[:MOST]
     )  # fmt: skip
     owed = list(Report.objects.filter(state__in=sorted(reports.OWED)).order_by("due_on")[:MOST])

@@ -110,7 +110,7 @@ def overlaps(spans: Iterable[Span]) -> list[Span]:
 
 def team_words(team: str) -> str:
     """A team as people call it; a service team by its component."""
-    return str(TEAMS[team][1]) if team in TEAMS else team
+    return str(TEAMS[team][1]) if team in TEAMS else _("Service team %(team)s") % {"team": team}
 
 
 def teams() -> list[str]:

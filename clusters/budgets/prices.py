@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.core.serializers.json import DjangoJSONEncoder
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from clusters import foresight
@@ -76,10 +77,12 @@ class Book:
         if newest.fictional:
             found.append(_("The prices are fictional."))
         if newest.expired(today):
-            found.append(_("The prices expired on %(day)s.") % {"day": newest.expires.isoformat()})
+            found.append(
+                _("The prices expired on %(day)s.") % {"day": date_format(newest.expires, "SHORT_DATE_FORMAT")}
+            )
         if self._dated[0] > begins:
             sentence = _("Hours before %(day)s are at the prices of that day; older ones are not kept.")
-            found.append(sentence % {"day": self._dated[0].isoformat()})
+            found.append(sentence % {"day": date_format(self._dated[0], "SHORT_DATE_FORMAT")})
         return found
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from program.decisions import give_action_item
+from program.decisions import end_action_item, give_action_item
 from support.actions import open_case, plan_case, take_case
 from tenants.actions import note_interaction
 from tenants.models import MonitoringLink
@@ -28,6 +28,10 @@ def test_the_sheet_tells_all_and_the_participants_one_holds_nothing_internal(wor
             give_action_item(
                 tenant=world.hoshi, text=f"Item {audience}", owner=lead, due=soon, by=lead.actor, audience=audience
             )
+        over = give_action_item(
+            tenant=world.hoshi, text="Item that is done", owner=lead, due=soon, by=lead.actor, audience="shared"
+        )
+        end_action_item(item=over, outcome="done", by=lead.actor)
         MonitoringLink.objects.create(
             tenant=world.hoshi, participation=place, kind="channel", name="#hoshi", link="https://chat.example/hoshi"
         )
@@ -41,6 +45,7 @@ def test_the_sheet_tells_all_and_the_participants_one_holds_nothing_internal(wor
             told = client.get(address + query).content.decode()
             assert all(words.replace("#", "") in told for words in shared), (address, query)
             assert not [words for words in secret if words in told], (address, query)
+    assert "Item that is done" not in internal
     file = staff.get("/t/hoshi/hand-over/markdown/").content.decode()
     assert r"A \| pipe \[slow\]" in file and "| Swap the node |" in file and "made for Lead Architect" in file
     sections = {one["code"]: one for one in staff.get("/api/v1/t/hoshi/hand-over/").json()["sections"]}
