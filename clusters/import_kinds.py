@@ -1,4 +1,4 @@
-"""Quotas as rows to import and export: what the programme granted. A file says what shall hold, the ledger gets the difference."""
+"""Quotas and buckets as rows to import and export. Of a quota a file says what shall hold, and the ledger gets the difference."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,14 +9,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from clusters import facts
-from clusters.models import QuotaGrant
+from clusters.models import Bucket, Cluster, QuotaGrant
 from tenants import actions
-from tenants.import_export import ID, NUMBER, PARTICIPANT, Column, Current, Hand, kind, of_model
+from tenants.import_export import ID, NUMBER, PARTICIPANT, Column, Current, Hand, Kind, kind, of_model
 from tenants.import_kinds import CYCLE, NOT_TO_SET, OfParticipations
 from tenants.models import Tenant
 from tenants.sheets import Cell
 from tenants.wall import roles
 from tenants.web.bodies import nearest
+from tenants.web.problems import Refused
 
 UNLIMITED = "unlimited"
 NOT_SET = ("not set", "not_set", "none", "-", "–")
@@ -120,4 +121,46 @@ def _of_line(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+class Buckets(Kind):
+    """How much of each bucket is used; the buckets themselves follow from the configurations of clusters."""
+
+    word, title = "buckets", gettext_lazy("Buckets")
+    about = gettext_lazy("Buckets follow from the configurations of clusters; an import says how much of them is used.")
+    read, write = roles.READ, roles.OPERATE
+    key = ("participant", "cluster", "name")
+    part = "storage"
+
+    def __init__(self) -> None:
+        column = Bucket._meta.get_field
+        named = of_model(
+            Cluster._meta.get_field("name"), name="cluster", label=gettext_lazy("Cluster"), once=True, clears=False
+        )
+        self.columns = (
+            ID,
+            PARTICIPANT,
+            named,
+            of_model(column("name"), once=True, clears=False),
+            of_model(column("used_tib")),
+        )
+
+    def rows(self, tenants: Sequence[Tenant]) -> Iterable[Current]:
+        slugs = {tenant.pk: tenant.slug for tenant in tenants}
+        living = Bucket.objects.exclude(cluster__state="deleted").select_related("cluster")
+        for row in living.order_by("tenant__slug", "cluster__name", "name", "pk"):
+            values = {"participant": slugs[row.tenant_id], "cluster": row.cluster.name, "name": row.name}
+            yield Current(str(row.pk), values | {"used_tib": row.used_tib}, row)
+
+    def add(self, given: Mapping[str, Any], around: Any, hand: Hand) -> None:
+        sentence = _(
+            "There is no bucket '%(name)s' at the cluster '%(cluster)s'; buckets follow from its configuration."
+        )
+        sentence %= {"name": given["name"], "cluster": given["cluster"]}
+        raise Refused("bucket", sentence, status=422, fields={"name": [sentence]})
+
+    def change(self, row: Current, changes: Mapping[str, Any], hand: Hand) -> None:
+        version = row.thing.version
+        actions.edit_record(block=row.thing, changes=dict(changes), version=version, by=hand.by, why=hand.why)
+
+
 kind(Quotas())
+kind(Buckets())

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants import contacts, entries, inviting, joining, mail
+from tenants import contacts, entries, importing, inviting, joining, mail
 from tenants.history import timeline
 from tenants.models import Delivery, Membership, Person, Tenant, holding
 from tenants.wall import roles
@@ -49,6 +49,7 @@ def look_after(held: due.Held) -> None:
     with acting_for(held.tenant_id, staff=True):
         tenant = Tenant.objects.get(pk=held.tenant_id)
         inviting.give_up_the_expired()
+        importing.call_off_the_old()
         joining.give_up_the_old()
         if unconfirmed(tenant, now):
             for person in _who_confirms(tenant):

@@ -104,7 +104,7 @@ class ImportAsked(Asked):
     """A form of the type multipart/form-data."""
 
     file = serializers.FileField(
-        max_length=200, help_text=gettext_lazy("CSV, XLSX or YAML, up to 20 MiB and 20,000 rows.")
+        max_length=200, help_text=gettext_lazy("CSV, XLSX or YAML, up to 20 MiB and 10,000 rows.")
     )
 
 

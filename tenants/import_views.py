@@ -36,7 +36,7 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("File"),
         max_length=200,
-        help_text=gettext_lazy("CSV, XLSX or YAML, up to 20 MiB and 20,000 rows."),
+        help_text=gettext_lazy("CSV, XLSX or YAML, up to 20 MiB and 10,000 rows."),
         error_messages={
             "required": gettext_lazy("Choose a file."),
             "empty": gettext_lazy("The file is empty."),

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -28,6 +29,7 @@ log = structlog.get_logger(__name__)
 AT_ONCE = 500  # rows that a request may look at; more are the workers'
 MOST_SHOWN = 100  # problems that are listed; the others are counted
 MOST_CHANGES = 200
+KEPT = timedelta(days=7)
 PROGRESS_SECONDS = 1.0
 RENEW_SECONDS = 20.0
 WAITS = "import"
@@ -169,6 +171,21 @@ def look_again(*, run: Import, staff: bool) -> Import:
 def cancel(*, run: Import, by: str) -> None:
     """Call it off; what is at work takes back all it did."""
     move(run, "cancelled", by=by, columns={"ended_at": timezone.now(), **EMPTY}, file=run.name)
+    _forget_file(run)
+
+
+def _forget_file(run: Import) -> None:
+    """What is over needs its file no more, and it may name people; the bytes go with the next sweep."""
+    Attachment.objects.filter(subject=Import.SUBJECT, subject_id=run.pk).delete()
+
+
+def call_off_the_old() -> int:
+    """Files that nobody imported within a week are called off, within the scope; how many were."""
+    edge = timezone.now() - KEPT
+    rows = list(Import.objects.filter(state="checked", created_at__lt=edge)[:500])
+    for run in rows:
+        cancel(run=run, by="engine")
+    return len(rows)
 
 
 def stored(run: Import) -> Sheet:
@@ -287,12 +304,15 @@ def _tell(run: Import, outcome: Outcome) -> None:
     ended = {"ended_at": timezone.now()} if outcome.problems else {}
     columns = {**found, **ended, "done": run.rows}
     move(run, "faulty" if outcome.problems else "checked", by=run.asked_by, columns=columns, **told)
+    if outcome.problems:
+        _forget_file(run)
 
 
 def _done(run: Import, outcome: Outcome) -> None:
     found = _found(run, outcome)
     columns = {**found, **EMPTY, "done": run.rows, "ended_at": timezone.now()}
     move(run, "imported", by=run.asked_by, columns=columns, file=run.name, new=found["added"], changed=found["changed"])
+    _forget_file(run)
 
 
 @loop.handler(WAITS, queue="slow")
@@ -325,7 +345,9 @@ def _work(run: Import, *, beat: Beat) -> None:
         outcome = carry_out(run, stored(run), staff=staff, keep=keep, beat=beat)
     except Refused as refused:
         if refused.code != MEANWHILE:
-            raise
+            # Trying again would end the same way; whoever sent the file has to know.
+            _tell(run, Outcome(problems=[Problem(None, "", str(refused.sentence))]))
+            return
         outcome, keep = carry_out(run, stored(run), staff=staff, keep=False, beat=beat), False
         run.meanwhile = refused.facts["lines"]
         run.save(update_fields=["meanwhile"])

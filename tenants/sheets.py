@@ -28,7 +28,7 @@ from tenants.web.tables import unescaped
 CSV, XLSX, YAML = "csv", "xlsx", "yaml"
 FORMATS = (CSV, XLSX, YAML)
 ENDINGS = {".csv": CSV, ".tsv": CSV, ".txt": CSV, ".xlsx": XLSX, ".yaml": YAML, ".yml": YAML}
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 MOST_COLUMNS = 200
 MOST_UNPACKED = 200 * 1024 * 1024
 MOST_PARTS = 300

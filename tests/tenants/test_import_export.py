@@ -3,18 +3,21 @@
 import io
 import json
 import zipfile
+from datetime import timedelta
 from decimal import Decimal
 
 import openpyxl
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
-from clusters.models import QuotaGrant
+from clusters.models import Bucket, CloudAccount, Cluster, QuotaGrant
 from clusters.models.ledger import LedgerRow
 from tenants import importing
 from tenants.history.models import Entry
 from tenants.import_export import KINDS, Current, decide
 from tenants.models import (
+    Attachment,
     Contact,
     Import,
     Invitation,
@@ -122,7 +125,7 @@ REFUSED = [
         422,
         "line 3",
     ),
-    ("too many rows", f"{HEAD}\n" + f"{M1}\n" * (MOST_ROWS + 1), "t.csv", "too_many_rows", 413, "20000"),
+    ("too many rows", f"{HEAD}\n" + f"{M1}\n" * (MOST_ROWS + 1), "t.csv", "too_many_rows", 413, "10000"),
     ("a tag", "- !!python/object/apply:os.system ['id']\n", "t.yaml", "yaml", 422, "Line 1 has the tag"),
     ("an alias bomb", TOO_DEEP, "t.yaml", "yaml", 422, "anchor"),
     ("a circle", "&a\n- *a\n", "t.yaml", "yaml", 422, "anchor"),
@@ -588,3 +591,45 @@ def test_the_api_checks_a_file_first_and_then_applies_it(client, world):
     assert (now["changed"], now["meanwhile"], now["changes"][0]["cells"]) == (1, [2], [["name", "Three", "One"]])
     done = client.post(f"{here}/imports/{run['id']}/apply/", "{}", **told)
     assert done.status_code == 200 and done.json()["state"] == "imported"
+
+
+def test_what_is_over_keeps_no_file_and_what_nobody_imports_is_called_off(world):
+    done = applied(world, begun(world, "model", f"{HEAD}\n{M1}\n"))
+    old = begun(world, "model", f"{HEAD}\nhoshi,M2,Two,dense,7,7\n")
+    with acting_for(world.office, staff=True):
+        assert not Attachment.objects.filter(subject_id=done.pk).exists()
+        Import.objects.filter(pk=old.pk).update(created_at=timezone.now() - importing.KEPT - timedelta(days=1))
+        assert importing.call_off_the_old() == 1 and not Attachment.objects.exists()
+        old.refresh_from_db()
+    assert (old.state, old.changes, old.marks) == ("cancelled", [], [])
+
+
+def test_of_many_faults_the_first_hundred_are_listed_and_all_are_counted(world):
+    with pytest.raises(Refused) as refused:
+        begun(world, "model", "\n".join([HEAD, *(f"hoshi,M{n},x,moo,7,7" for n in range(150))]))
+    assert (len(refused.value.facts["problems"]), refused.value.facts["problem_count"]) == (100, 150)
+
+
+def test_a_bucket_is_said_to_be_used_and_never_made(town_of_one):
+    world, bucket = town_of_one
+    run = begun(world, "buckets", "participant,cluster,name,used_tib\nhoshi,lab,data-hoshi,12.5\n")
+    applied(world, run)
+    with acting_for(world.hoshi):
+        bucket.refresh_from_db()
+        assert bucket.used_tib == Decimal("12.5")
+    for row in ("hoshi,nowhere,new,1", "hoshi,lab,new,1"):
+        with pytest.raises(Refused, match="no bucket"):
+            begun(world, "buckets", f"participant,cluster,name,used_tib\n{row}\n")
+
+
+@pytest.fixture
+def town_of_one(world):
+    with acting_for(world.hoshi):
+        cluster = Cluster.objects.create(
+            tenant=world.hoshi, participation=world.participations["hoshi"], name="lab", state="ready",
+            account=CloudAccount.objects.create(
+                tenant=world.hoshi, account_id="123456789012", role_arn="arn:aws:iam::123456789012:role/x",
+                external_id="x", regions=["ap-northeast-1"],
+            ),
+        )  # fmt: skip
+        return world, Bucket.objects.create(tenant=world.hoshi, cluster=cluster, name="data-hoshi")
