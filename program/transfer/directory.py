@@ -9,10 +9,10 @@ from typing import Any
 from program.transfer.dates import Row, Shift
 from program.transfer.one_action import one_action
 from program.transfer.words import DUTIES, ROLES, RULES, WAYS, is_machine
-from tenants import actions, entries
+from tenants import actions, contacts, entries
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import Cycle, Membership, Participation, Person, Programme, Tenant
+from tenants.models import Contact, Cycle, Membership, Participation, Person, Programme, Tenant, holding
 from tenants.wall.acting import acting_for
 from tenants.work import due
 
@@ -139,6 +139,25 @@ def _participant(row: Row, told: Row, shift: Shift, directory: Directory) -> Non
                 person = directory.people[handle]
                 actions.assign(person=person, tenant=tenant, duty=duty, by=by, starts_on=since)
         directory.participations[slug] = _participation(row, cycle, shift, tenant, directory)
+        for contact in row.get("contact_list", []):
+            _contact(contact, tenant, directory)
+
+
+def _contact(row: Row, tenant: Tenant, directory: Directory) -> None:
+    if Contact.objects.filter(duty=row["duty"], name=row["name"], email=row.get("email", "")).exists():
+        return
+    person = directory.people.get(row.get("person") or "")
+    # Who has left answers for nothing any more by an account.
+    seated = Membership.objects.filter(holding(), person=person, tenant=tenant).exists() if person else False
+    told = {name: row[name] for name in ("email", "phone", "timezone", "hours") if name in row}
+    contacts.add(
+        tenant=tenant,
+        by=directory.manager.actor,
+        duty=row["duty"],
+        name=row["name"],
+        person=person if seated else None,
+        **told,
+    )
 
 
 def _participation(row: Row, cycle: Row, shift: Shift, tenant: Tenant, directory: Directory) -> Participation:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError, connection, transaction
 
 from program.transfer import clusters, directory, record
 from program.transfer.dates import Row, Shift
@@ -13,6 +14,7 @@ from program.transfer.past.loading import Say
 from program.transfer.past.rows import Past
 from program.transfer.programme_file import Unfit
 from tenants.models import Programme, Tenant
+from tenants.web.problems import Refused
 
 AS_TOLD = Shift(timedelta(0))
 
@@ -40,8 +42,20 @@ def load(told: Row, say: Say) -> None:
         with connection.cursor() as cursor:
             # All or nothing: the one transaction lives longer than a request may.
             cursor.execute("set local transaction_timeout = 0; set local idle_in_transaction_session_timeout = 0")
+        _load(told, say)
+
+
+def _load(told: Row, say: Say) -> None:
+    part = "people and participants"
+    try:
         who = directory.load(told, AS_TOLD)
         say(f"{len(told['participants'])} participants and {len(who.people)} people")
+        part = "the records"
         record.load(told, AS_TOLD, who)
+        part = "the clusters"
         say(f"{clusters.load(told, AS_TOLD, who)} clusters, each waiting for an approval")
+        part = "the past"
         loading.load(Past(told, AS_TOLD, who), say, living=True)
+    except (DataError, IntegrityError, Refused, ValidationError) as error:
+        # What the checks of the file did not foresee; the transaction takes back what there is.
+        raise Unfit([f"{part}: {error}"]) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from program.transfer import wellformed
+from program.transfer import blocks, wellformed
 from program.transfer.dates import Row, Shift, field, moment
 from program.transfer.past import checks
 from program.transfer.words import DEGREES, FAMILIES, ROLES, WAYS
@@ -32,6 +32,7 @@ NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
         "id": str, "kind": str, "participant": str, "region": str, "az_id": str, "instance_type": str,
         "count": int, "starts_at": str, "ends_at": str,
     },
+    "contact_list": {"duty": str, "name": str},
     "models": {"code": str, "name": str, "family": str, "params_b": (int, float), "active_params_b": (int, float)},
     "quota": {"instance_type": str, "region": str, "approved_instances": int, "provider_limit": dict},
     "clusters": {
@@ -79,7 +80,7 @@ def read(path: Path = FILE) -> Row:
 def problems(told: Any) -> list[str]:
     """What refers to something is only worth checking once the rows have their fields, and the past once those hold."""
     found = list(_shapes(told)) or wellformed.problems(told)
-    found = found or [*_twice(told), *_references(told), *_values(told), *_totals(told)]
+    found = found or [*_twice(told), *_references(told), *_values(told), *blocks.problems(told), *_totals(told)]
     return found or checks.problems(told)
 
 
@@ -99,6 +100,8 @@ def _shapes(told: Any) -> Iterator[str]:
             yield f"{section}: is missing"
     for section in ("cycles", "people", "participants", "reservations"):
         yield from _rows(told.get(section), section, section)
+    for number, row in enumerate(told["participants"] if isinstance(told.get("participants"), list) else []):
+        yield from _rows(field(row, "contact_list") or [], "contact_list", f"participants[{number}].contact_list")
     for section in checks.SECTIONS:
         yield from _rows(told.get(section, []), section, section)
 

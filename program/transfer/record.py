@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from clusters.models import QuotaGrant, Reservation
+from program.transfer import blocks
 from program.transfer.dates import Row, Shift, field
 from program.transfer.directory import Directory
 from program.transfer.one_action import one_action
@@ -30,7 +31,10 @@ def load(told: Row, shift: Shift, directory: Directory) -> None:
                 _once(FrameworkUse(**use), participation, ml, "name", "core_version")
             for component, version in row["software"].items():
                 _once(SoftwareVersion(component=component, software_version=version), participation, ml, "component")
-            if gate := participation.cycle.stage_gate_on:
+            for block, key in blocks.read(row, shift):
+                _once(block, participation, ml, *key)
+            gate = participation.cycle.stage_gate_on
+            if gate and "milestones" not in row:
                 _once(Milestone(title="Stage gate", kind="gate", due_on=gate), participation, ml, "title")
         with acting_for(participation.tenant_id), one_action():
             for quota in row["quota"]:

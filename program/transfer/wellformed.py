@@ -14,7 +14,17 @@ from program.models import ActionItem, Decision, OnboardingStep, Report, Session
 from program.transfer.dates import Row, moment
 from program.transfer.words import RULES
 from support.models import Article, Case, CaseNote
-from tenants.models import Cycle, FrameworkUse, Participation, Person, Programme, SoftwareVersion, Tenant, TrainingModel
+from tenants.models import (
+    Contact,
+    Cycle,
+    FrameworkUse,
+    Participation,
+    Person,
+    Programme,
+    SoftwareVersion,
+    Tenant,
+    TrainingModel,
+)
 
 # Section and field -> the column that has to hold it. A dot leads into the rows of a row.
 COLUMNS: dict[str, tuple[type[models.Model], str]] = {
@@ -34,6 +44,7 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
     "participants.frameworks.core": (FrameworkUse, "core_version"),
     "participants.frameworks.checkpoint": (FrameworkUse, "checkpoint"),
     "participants.software.*": (SoftwareVersion, "software_version"),
+    **{f"participants.contact_list.{name}": (Contact, name) for name in ("duty", "name", "email", "phone", "timezone", "hours")},
     "participants.quota.instance_type": (QuotaGrant, "instance_type"), "participants.quota.region": (QuotaGrant, "region"),
     "participants.clusters.name": (Cluster, "name"),
     "quota_requests.id": (QuotaRequest, "number"), "quota_requests.reason": (QuotaRequest, "reason"),

@@ -10,6 +10,7 @@ from uuid import UUID
 from clusters import facts
 from clusters.models import Bucket, CloudAccount, Cluster, FileSystem, QuotaGrant, Reservation, Revision
 from clusters.states import CLUSTER_WISHED
+from program.transfer import blocks
 from program.transfer.clusters import CUSTOMER_MANAGED
 from program.transfer.dates import Row
 from program.transfer.words import AMOUNTS, DEGREES, DUTIES, FAMILIES, FILE_SYSTEMS
@@ -18,6 +19,7 @@ from program.transfer.writing.names import Writing, number, stamp, told
 from tenants.history.models import Entry
 from tenants.models import (
     Assignment,
+    Contact,
     FrameworkUse,
     Membership,
     SoftwareVersion,
@@ -37,6 +39,7 @@ def participants(writing: Writing) -> list[Row]:
     software = _by_place(SoftwareVersion, places, "component")
     grants = _by_place(QuotaGrant, places, "instance_type", "region")
     teams, clusters, accounts = _teams(writing), _clusters(writing), _accounts()
+    kept, contacts = blocks.written(places), _contacts(writing)
     return [
         told(
             code=row.code,
@@ -59,11 +62,23 @@ def participants(writing: Writing) -> list[Row]:
             "software": {
                 each.component: each.software_version for each in software[row.pk] if each.source == "declared"
             },
+            **kept[row.pk],
+            "contact_list": contacts[row.tenant_id],
             "quota": [_quota(grant) for grant in grants[row.pk]],
             "clusters": clusters[row.tenant_id],
         }
         for row in writing.participations
     ]
+
+
+def _contacts(writing: Writing) -> defaultdict[UUID, list[Row]]:
+    """Who answers for what, also people without an account."""
+    found: defaultdict[UUID, list[Row]] = defaultdict(list)
+    for row in Contact.objects.filter(tenant__in=list(writing.slugs)).order_by("duty", "name", "email", "pk"):
+        person = writing.handle(row.person_id)
+        names = ("duty", "name", "email", "phone", "timezone", "hours")
+        found[row.tenant_id].append(told(**{name: getattr(row, name) for name in names}, person=person))
+    return found
 
 
 def _by_place(model: Any, places: list[UUID], *order: str) -> defaultdict[UUID, list[Any]]:
