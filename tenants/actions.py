@@ -157,14 +157,21 @@ def confirm_block(*, participation: Participation, block: str, by: str, on_behal
 
 
 def note_interaction(
-    *, participation: Participation, medium: str, text: str, audience: str, by: str, at: datetime | None = None
+    *,
+    participation: Participation,
+    medium: str,
+    text: str,
+    audience: str,
+    by: str,
+    at: datetime | None = None,
+    **facts: Any,
 ) -> Note:
     """Write down a meeting, call or message; the entry says that it happened, the text lies in its own row."""
     note = Note.objects.create(
         tenant_id=participation.tenant_id, medium=medium, text=text, audience=audience, author=by
     )
     timeline.record(
-        entries.NOTED, about=participation, by=by, at=at, audience=audience, medium=medium, note=str(note.pk)
+        entries.NOTED, about=participation, by=by, at=at, audience=audience, medium=medium, note=str(note.pk), **facts
     )
     return note
 

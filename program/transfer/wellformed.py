@@ -14,6 +14,7 @@ from program.models import ActionItem, Decision, OnboardingStep, Report, Session
 from program.transfer.dates import Row, moment
 from program.transfer.words import RULES
 from support.models import Article, Case, CaseNote
+from tenants.history.models import Note
 from tenants.models import (
     Contact,
     Cycle,
@@ -63,6 +64,7 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
     "cases.signature": (Case, "signature"), "cases.type": (Case, "type"), "cases.timeline.text": (CaseNote, "text"),
     "knowledge_articles.id": (Article, "code"), "knowledge_articles.title": (Article, "title"),
     "knowledge_articles.text": (Article, "body"), "knowledge_articles.category": (Article, "category"),
+    "interactions.medium": (Note, "medium"), "interactions.text": (Note, "text"),
     "action_items.id": (ActionItem, "number"), "action_items.text": (ActionItem, "text"),
     "action_items.why": (ActionItem, "ended_why"), "action_items.evidence": (ActionItem, "evidence"),
     "action_items.kind": (ActionItem, "kind"),

@@ -21,6 +21,7 @@ from django.urls import reverse
 
 from clusters.models import AlertIntake, CloudAccount, Cluster, Job, Operation
 from program.transfer import importing, programme_file
+from program.transfer.blocks import BLOCKS
 from program.transfer.dates import moment
 from program.transfer.past.cases import owner_by
 from program.transfer.past.checks import JOB_LIVES
@@ -221,6 +222,8 @@ def test_what_people_did_since_comes_back_too_and_no_secret_is_in_it():
         once = written(now)
     assert len(secrets) > 5 and not [secret for secret in secrets if secret in once]
     assert programme_file.problems(read(once)) == []
+    carried = {name for row in read(once)["participants"] for name in row}
+    assert {*BLOCKS, "contact_list"} <= carried and read(once)["interactions"]
     importing.load(read(once), lambda line: None)
     twice = written(now)
     seat = Membership.objects.get(person__email=gone.email)

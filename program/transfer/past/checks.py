@@ -54,6 +54,7 @@ NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
         "id": str, "kind": str, "title": str, "starts_at": str, "duration_min": int, "format": str, "speakers": list,
         "registered": int,
     },
+    "interactions": {"participant": str, "at": str, "by": str, "medium": str, "audience": str, "text": str},
     "reports": {"participant": str, "kind": str, "period": str, "due_on": str, "state": str},
 }  # fmt: skip
 SECTIONS = tuple(name for name in NEEDED if name not in ("timeline", "items"))
@@ -69,7 +70,7 @@ CASES = (
 # What has happened cannot lie ahead of the day of which the file tells.
 HAPPENED = (
     ("cases", "opened_at"), ("cases", "resolved_at"), ("cases", "last_activity_at"), ("weekly_reviews", "cutoff_at"),
-    ("jobs", "submitted_at"), ("jobs", "started_at"), ("jobs", "ended_at"), ("health_events", "notified_at"),
+    ("interactions", "at"), ("jobs", "submitted_at"), ("jobs", "started_at"), ("jobs", "ended_at"), ("health_events", "notified_at"),
 )  # fmt: skip
 DAYS = (
     ("action_items", "due_on"), ("action_items", "done_on"), ("quota_requests", "requested_on"),
@@ -142,6 +143,11 @@ def _listed(told: Row, people: dict[str, Row], known_cases: dict[str, str]) -> I
         for place, item in enumerate(row["items"]):
             if item["case"] not in known_cases:
                 yield f"{where}.items[{place}].case: {item['case']} is no case"
+    for where, row in _rows(told, "interactions"):
+        if not is_machine(row["by"]) and row["by"] not in people:
+            yield f"{where}.by: {row['by']} is no person"
+        if row["audience"] not in VISIBLE:
+            yield f"{where}.audience: {row['audience']} is neither {' nor '.join(VISIBLE)}"
     for where, row in _rows(told, "enablement_sessions"):
         for place, handle in enumerate(row["speakers"]):
             if handle not in people:

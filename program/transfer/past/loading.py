@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from program.transfer.past import capacity, cases, enablement, health, jobs, reviews
+from program.transfer.past import capacity, cases, enablement, health, interactions, jobs, reviews
 from program.transfer.past.rows import Past
 
 Say = Callable[[str], None]
@@ -19,6 +19,7 @@ def load(past: Past, say: Say, *, living: bool = False) -> None:
     ended, waiting = jobs.load(past, living=living)
     say(f"{ended} jobs of the past" + (f"; without a cluster: {', '.join(waiting)}" if waiting else ""))
     health.load(past)
+    interactions.load(past)
     say(f"{cases.load(past)} cases of the past")
     enablement.load_sessions(past)
     enablement.load_onboarding(past)

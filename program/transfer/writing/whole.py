@@ -13,7 +13,17 @@ from django.db import connection, transaction
 
 from program.transfer.dates import Row
 from program.transfer.programme_file import SCHEMA
-from program.transfer.writing import capacity, cases, directory, enablement, jobs, participants, reviews, totals
+from program.transfer.writing import (
+    capacity,
+    cases,
+    directory,
+    enablement,
+    interactions,
+    jobs,
+    participants,
+    reviews,
+    totals,
+)
 from program.transfer.writing.names import Writing, stamp
 from support.writing import moment
 from tenants.wall.acting import reading_everyone
@@ -38,6 +48,7 @@ SECTIONS: dict[str, Callable[[Writing], Any]] = {
     "usage": capacity.usage,
     "cases": cases.cases,
     "health_events": jobs.health_events,
+    "interactions": interactions.interactions,
     "knowledge_articles": enablement.articles,
     "weekly_reviews": reviews.reviews,
     "action_items": reviews.action_items,
