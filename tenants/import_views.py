@@ -166,7 +166,10 @@ def _filter(kind: Kind, asked: dict[str, list[str]]) -> Any:
 def run_of(request: HttpRequest, pk: UUID) -> Import:
     """A file that was sent here, for a role that may import such rows."""
     run: Import = get_object_or_404(Import.objects.all(), pk=pk)
-    if request.role not in KINDS[run.table].write:
+    kind = KINDS.get(run.table)
+    if kind is None:  # no longer declared
+        raise Http404
+    if request.role not in kind.write:
         raise PermissionDenied
     return run
 

@@ -180,11 +180,12 @@ def _forget_file(run: Import) -> None:
 
 
 def call_off_the_old() -> int:
-    """Files that nobody imported within a week are called off, within the scope; how many were."""
+    """Files that nobody imported within a week are called off, within the scope; how many were. Old faults are forgotten."""
     edge = timezone.now() - KEPT
     rows = list(Import.objects.filter(state="checked", created_at__lt=edge)[:500])
     for run in rows:
         cancel(run=run, by="engine")
+    Import.objects.filter(state="faulty", created_at__lt=edge).exclude(problems=[]).update(problems=[])
     return len(rows)
 
 
