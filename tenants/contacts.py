@@ -3,13 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tenants import entries
 from tenants.actions import because, refuse_what_breaks_a_rule
 from tenants.history import timeline
+from tenants.history.models import Entry, Note
 from tenants.models import Contact, Membership, Person, Programme, Tenant, holding
 from tenants.web.problems import Refused, Stale
 
@@ -39,9 +40,14 @@ def add(*, tenant: Tenant, by: str, why: str = "", **told: Any) -> Contact:
 
 
 def edit(*, contact: Contact, by: str, version: int, why: str = "", **told: Any) -> Contact:
-    """Change a contact; that is also to say that it is right. The history names the fields and keeps no address."""
+    """Change a contact; that is also to say that it is right.
+
+    The history's entry names the fields and keeps no address; old and new stand in a text beside it, which can be emptied
+    when somebody is erased.
+    """
     row = _held(contact, version, told)
     changed = sorted(field for field, new in told.items() if getattr(row, field) != new)
+    before = {field: _shown(getattr(row, field)) for field in changed}
     for field in changed:
         setattr(row, field, told[field])
     if not changed:
@@ -49,8 +55,25 @@ def edit(*, contact: Contact, by: str, version: int, why: str = "", **told: Any)
     _refuse_unfit(row)
     row.version, row.checked_at, row.checked_by = row.version + 1, timezone.now(), by
     row.save()
-    timeline.record(entries.CONTACT_CHANGED, about=row, by=by, contact_duty=row.duty, fields=changed, **because(why))
+    text = "\n".join(f"{field}: {before[field]} → {_shown(getattr(row, field))}" for field in changed)
+    note = Note.objects.create(tenant_id=row.tenant_id, medium="other", text=text, audience="shared", author=by)
+    told_of = {"contact_duty": row.duty, "fields": changed, "note": str(note.pk), **because(why)}
+    timeline.record(entries.CONTACT_CHANGED, about=row, by=by, **told_of)
     return row
+
+
+def _shown(value: Any) -> str:
+    return str(value) if value not in (None, "") else "–"
+
+
+def empty_texts(person: Person, tenant: Tenant) -> int:
+    """Empty what changes of contacts told of a person, by name or address, within the scope of the tenant."""
+    rows = Entry.objects.filter(kind=entries.CONTACT_CHANGED, tenant=tenant)
+    notes = [note for note in rows.values_list("facts__note", flat=True) if note]
+    theirs = Q(text__icontains=person.email)
+    if person.name:
+        theirs |= Q(text__icontains=person.name)
+    return Note.objects.filter(theirs, pk__in=notes).update(text="")
 
 
 def confirm(*, contact: Contact, by: str) -> Contact:

@@ -99,12 +99,14 @@ def _forget_addresses(leaver: Person, by: str) -> None:
         told = Q(address__iexact=leaver.email) | Q(person=leaver)
         places |= set(Delivery.objects.filter(told).values_list("tenant_id", flat=True))
         places |= set(Contact.objects.filter(person=leaver).values_list("tenant_id", flat=True))
+        places |= set(Membership.objects.filter(person=leaver).values_list("tenant_id", flat=True))
     for forget in FORGETTERS:
         forget(leaver.email, instead)
     for place in Tenant.objects.filter(pk__in=places).order_by("slug"):
         with acting_for(place, staff=True):
             for contact in Contact.objects.filter(theirs | Q(person=leaver)):
                 contacts.remove(contact=contact, by=by)
+            contacts.empty_texts(leaver, place)
             for row in Invitation.objects.filter(theirs, state="open"):
                 move(row, "withdrawn", by=by, role=row.role, why="left")
             for request in JoinRequest.objects.filter(theirs, state="open"):

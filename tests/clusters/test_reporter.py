@@ -10,11 +10,14 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from clusters import reports
 from clusters.reporter import cohort
 from clusters.reporter.cohort import Run
+from tenants.web.problems import Refused
 
 FOLDER = Path(__file__).resolve().parents[2] / "clusters" / "reporter"
 
@@ -176,3 +179,27 @@ def test_how_busy_a_node_is_comes_from_its_own_tool_or_is_not_told(tmp_path, mon
         (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert cohort._busy() == busy
+
+
+def test_it_tells_once_which_software_this_is_and_the_portal_reads_it(portal, tmp_path, monkeypatch):
+    monkeypatch.setitem(
+        sys.modules, "torch", SimpleNamespace(__version__="2.5.1", version=SimpleNamespace(cuda="12.4"))
+    )
+    run = Run(environment(portal.url, tmp_path))
+    run.log(step=1, loss=2.0)
+    run.log(step=2, loss=1.9)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not any(report["kind"] == "software" for report in portal.taken):
+        run.flush(1)
+    (told,) = [report for report in portal.taken if report["kind"] == "software"]
+    assert told["versions"]["torch"] == "2.5.1" and told["versions"]["cuda"] == "12.4" and told["versions"]["python"]
+    (read,) = reports.read(json.dumps({"reports": [told]}).encode())
+    assert dict(read.versions) == told["versions"] and read.step == -1
+
+
+@pytest.mark.parametrize("versions", [None, [], {"a b": "1"}, {"torch": 2}, {f"c{n}": "1" for n in range(41)}])
+def test_versions_that_are_none_are_refused_by_their_field(versions):
+    report = {"kind": "software", "at": 1_800_000_000, "versions": versions}
+    with pytest.raises(Refused) as refused:
+        reports.read(json.dumps({"reports": [report]}).encode())
+    assert refused.value.facts["field"].startswith("reports[0].versions")

@@ -8,11 +8,14 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
+from clusters.forms import BucketForm, QuotaForm
 from support.actions import open_case, take_case
 from tenants import contacts, erasing, inviting
 from tenants.actions import edit_record
 from tenants.history.models import Entry
 from tenants.models import ApiToken, Contact, Erasure, Invitation, JoinRequest, Person
+from tenants.queries import lines
+from tenants.record_blocks import PARTICIPATION_FIELDS
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused
@@ -23,6 +26,12 @@ from tests.tenants.test_record_blocks import editable, other_value
 
 __all__ = ["hoshi"]
 
+# What is edited of a participation beside the blocks of its record: (noun, field).
+BESIDE = [
+    *(("participations", name) for name in (*PARTICIPATION_FIELDS, "allowed_regions")),
+    *(("quotas", name) for name in (*QuotaForm.Meta.fields,)),
+    *(("bucket", name) for name in (*BucketForm.Meta.fields,)),
+]
 ONE, TWO, THREE = UUID(int=1), UUID(int=2), UUID(int=3)
 
 
@@ -50,9 +59,9 @@ def change_everything(made: Examples, by: str) -> dict[tuple[str, str], tuple[En
     models = type(made["model"]).objects
     of = {"tenant": made.tenant, "participation": made["participations"], "total_params_b": 1, "active_params_b": 1}
     models.create(**of, code="other", name="Other", family="dense")  # an evaluation has to name one
-    for word, name in editable():
+    for word, name in [*editable(), *BESIDE]:
         line = type(made[word]).objects.get(pk=made[word].pk)
-        new = other_value(line._meta.get_field(name), getattr(line, name))
+        new = 7 if name == "approved_instances" else other_value(line._meta.get_field(name), getattr(line, name))
         if (word, name) == ("model", "code"):
             new = "M2"
         if (word, name) == ("ingest", "method"):
@@ -108,7 +117,12 @@ def test_erasing_ends_access_and_leaves_no_address_anywhere(world: World) -> Non
     with acting_for(world.hoshi, staff=True):
         case = open_case(tenant=world.hoshi, title="Slow", severity="low", by="engine")
         take_case(case=case, person=leaver, by=leaver.actor)
-        contacts.add(tenant=world.hoshi, by=lead.actor, duty="data", person=leaver, name=leaver.name, email=mine)
+        told = {"duty": "data", "person": leaver, "name": leaver.name, "email": mine}
+        row = contacts.add(tenant=world.hoshi, by=lead.actor, **told)
+        contacts.edit(contact=row, by=lead.actor, version=1, **told, phone="+81 3 1", hours="Mon to Fri")
+        other = contacts.add(tenant=world.hoshi, by=leaver.actor, duty="billing", name="Accounts", email="a@b.example")
+        contacts.edit(contact=other, by=leaver.actor, version=1, phone="+81 3 2", email=mine)
+        contacts.edit(contact=other, by=leaver.actor, version=2, phone="+81 3 3", email="c@b.example")
     with acting_for(world.umi, staff=True):
         asked = {"email": mine, "role": "viewer", "by": lead.actor, "giver": "business_lead"}
         inviting.invite(tenant=world.umi, **asked)
@@ -119,7 +133,9 @@ def test_erasing_ends_access_and_leaves_no_address_anywhere(world: World) -> Non
     assert Client(headers={"Authorization": f"Bearer {text}"}).get("/api/v1/me/").status_code == 401
     assert not leaver.is_active and leaver.erased_at and not ApiToken.objects.filter(name="My laptop").exists()
     with acting_for(world.hoshi, world.umi, staff=True):
-        assert not Contact.objects.exists()
+        assert [one.email for one in Contact.objects.all()] == ["c@b.example"]
+        texts = [line.text for line in lines(list(Entry.objects.filter(kind="contact.changed").order_by("id")))]
+        assert texts == ["hours: – → Mon to Fri\nphone: – → +81 3 1", "", ""], "who is gone is named by none of them"
         left = [*Invitation.objects.values_list("email", "state"), *JoinRequest.objects.values_list("email", "state")]
         assert left == [(leaver.email, "withdrawn"), (leaver.email, "declined")]
         case.refresh_from_db()
