@@ -18,8 +18,6 @@ from tenants.models import Membership, Person, holding
 from tenants.wall import second_step
 from tenants.wall.acting import acting_for
 
-APP = Authenticator.Type.TOTP
-
 
 def tell(person: Person, kind: str) -> None:
     """One entry at each organisation where the person has a seat; it says what, and nothing that opens anything."""
@@ -29,14 +27,11 @@ def tell(person: Person, kind: str) -> None:
 
 
 def ask(request: HttpRequest, person: Person) -> None:
-    """Write into the session by which day a second step has to be there, and say so."""
-    by = second_step.deadline_of(person)
-    if by is None or Authenticator.objects.filter(user=person, type=APP).exists():
-        request.session.pop(second_step.BY, None)
-        return
-    request.session[second_step.BY] = by.isoformat()
-    sentence = _("Set up the second step of signing in by %(day)s; from then on nothing opens without it.")
-    messages.warning(request, sentence % {"day": by.isoformat()}, fail_silently=True)
+    """Say by which day a second step has to be there, where it has to."""
+    by = second_step.look(request, person)
+    if by is not None:
+        sentence = _("Set up the second step of signing in by %(day)s; from then on nothing opens without it.")
+        messages.warning(request, sentence % {"day": by.isoformat()}, fail_silently=True)
 
 
 def signed_in(sender: Any, request: HttpRequest, user: Person, **more: Any) -> None:
@@ -44,13 +39,13 @@ def signed_in(sender: Any, request: HttpRequest, user: Person, **more: Any) -> N
 
 
 def added(sender: Any, request: HttpRequest, user: Person, authenticator: Authenticator, **more: Any) -> None:
-    if authenticator.type == APP:
+    if authenticator.type == second_step.APP:
         tell(user, entries.SECOND_STEP_ON)
-        request.session.pop(second_step.BY, None)
+        second_step.look(request, user)
 
 
 def removed(sender: Any, request: HttpRequest, user: Person, authenticator: Authenticator, **more: Any) -> None:
-    if authenticator.type == APP:
+    if authenticator.type == second_step.APP:
         tell(user, entries.SECOND_STEP_OFF)
         ask(request, user)
 

@@ -1,10 +1,12 @@
 """Whether whoever sits at the office has to sign in with a second step, and from which day on nothing opens without it.
 
-What was found at sign-in lies in the session, so that no page asks the database again.
+What was found lies in the session and is looked up again once an hour: a rule that is made today also reaches whoever
+signed in yesterday, and no page asks the database for it.
 """
 
 from datetime import date, timedelta
 
+from allauth.mfa.models import Authenticator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -14,7 +16,9 @@ from tenants.models import Membership, Person, Programme, holding
 from tenants.wall import roles
 from tenants.web.problems import answer, is_api
 
-BY = "second_step_by"
+BY, LOOKED = "second_step_by", "second_step_looked"
+EVERY = timedelta(hours=1)
+APP = Authenticator.Type.TOTP
 
 
 def deadline(*, since: date | None, seated: date | None, grace_days: int) -> date | None:
@@ -34,10 +38,25 @@ def deadline_of(person: Person) -> date | None:
     return deadline(since=rule[0], seated=days.first(), grace_days=rule[1])
 
 
+def look(request: HttpRequest, person: Person) -> date | None:
+    """Write into the session by which day a second step has to be there; None where it is, or none is asked for."""
+    by = deadline_of(person)
+    if by is not None and Authenticator.objects.filter(user=person, type=APP).exists():
+        by = None
+    request.session[LOOKED] = timezone.now().isoformat(timespec="seconds")
+    request.session[BY] = by.isoformat() if by else ""
+    return by
+
+
 def overdue(request: HttpRequest) -> bool:
     """Whether this session may open nothing before a second step is set up; a token is no session."""
-    by = request.session.get(BY, "") if getattr(request, "token", None) is None and hasattr(request, "session") else ""
-    return bool(by) and timezone.now().date().isoformat() > by
+    if request.token is not None or not hasattr(request, "session"):
+        return False
+    now = timezone.now()
+    if request.session.get(LOOKED, "") < (now - EVERY).isoformat(timespec="seconds"):
+        look(request, request.person)
+    by = request.session.get(BY, "")
+    return bool(by) and now.date().isoformat() > by
 
 
 def asked_for(request: HttpRequest) -> HttpResponse:

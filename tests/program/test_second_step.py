@@ -14,7 +14,7 @@ from tenants.models import Membership, Programme
 from tenants.queries import lines
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
-from tenants.wall.second_step import BY, deadline
+from tenants.wall.second_step import BY, LOOKED, deadline
 from tests.clusters.test_pages import signed_in
 from tests.conftest import World
 
@@ -43,6 +43,11 @@ def test_sign_in_leads_to_set_up_after_the_grace_and_customers_are_left_alone(wo
     Programme.objects.update(second_step_grace_days=2)
     late = signed_in(officer)
     assert late.get("/t/hoshi/")["Location"] == "/accounts/2fa/totp/activate/"
+    before = signed_in(world.person("lead_architect"))
+    session = before.session
+    session[BY], session[LOOKED] = "", "2020-01-01T00:00:00+00:00"
+    session.save()
+    assert before.get("/").status_code == 302, "the rule reaches a session that is older than it"
     refused = late.get("/api/v1/me/")
     assert refused.status_code == 403 and refused.json()["code"] == "second_step_required"
     _row, text = issue_token(person=officer, name="program")
