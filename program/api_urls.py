@@ -186,6 +186,7 @@ WRITE = [
     ("reservations/<uuid:pk>/change/", reservations.change, "reservation-change"),
     ("reservations/<uuid:pk>/end/", reservations.end, "reservation-end"),
     ("budget-rows/", budgets.tenant_rows, "budget-rows"),
+    ("budgets/move/", budgets.move, "budget-move"),
     ("budgets/pause/", budgets.pause, "budget-pause"),
     ("capacity-requests/", capacity.tenant_requests, "capacity-requests"),
     ("capacity-requests/<uuid:pk>/decide/", capacity.decide, "capacity-request-decide"),

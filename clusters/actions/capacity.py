@@ -86,8 +86,11 @@ def ask(
     programme = Programme.objects.first()
     limit = programme.small_request_hours if programme else 0
     rule = capacity_effect.rule(asked_of(row), found, limit=limit, recently=_recently(participation))
+    if rule == capacity_effect.SMALL and budgets.is_used_up(participation):
+        rule = ""  # somebody has to say out of which money it is
     if rule:
-        _grant(row, by="engine", rule=rule, why=_rule_in_words(rule, limit), budget_line="")
+        line = budgets.only_line(participation) if rule == capacity_effect.SMALL else ""
+        _grant(row, by="engine", rule=rule, why=_rule_in_words(rule, limit), budget_line=line)
     return row
 
 

@@ -19,6 +19,7 @@ from clusters.models import BudgetRow, BudgetWatch
 from tenants.models import Participation
 from tenants.wall import roles
 from tenants.wall.access import allow
+from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.api import endpoint
 from tenants.web.bodies import Asked, asked
 from tenants.web.idempotency import repeatable
@@ -192,6 +193,33 @@ def _add(request: Request) -> Response:
 def tenant_rows(request: Request) -> Response:
     """The rows of a budget, and another one."""
     return _add(request) if request.method == "POST" else ROWS.answer(request, BudgetRow.objects.all())
+
+
+class BudgetMoveAsked(Asked):
+    participation = serializers.UUIDField(help_text="Of this participant, which gives.")
+    to = serializers.UUIDField(help_text="The participation of another participant, which gets it.")
+    amount = serializers.DecimalField(max_digits=16, decimal_places=2, min_value=Decimal(0), max_value=MOST)
+    line = serializers.CharField(max_length=120)
+    why = serializers.CharField(max_length=300)
+    reference = serializers.CharField(max_length=120, required=False, allow_blank=True)
+    below_bound = serializers.BooleanField(default=False, help_text="It may fall below what is spent and bound.")
+
+
+@allow(roles.KEEP_BUDGET)
+@extend_schema(request=BudgetMoveAsked, responses={201: BudgetRowShown})
+@endpoint("POST")
+@repeatable(required=False)
+def move(request: Request) -> Response:
+    """Move some of it to another participant: a row on either side, or none. The answer is the row that takes it away."""
+    sent = asked(BudgetMoveAsked, request)
+    giver, to = _place(sent.pop("participation")), sent.pop("to")
+    with reading_everyone():
+        taker = Participation.objects.select_related("cycle__programme").filter(pk=to).first()
+    if taker is None:
+        raise Http404
+    with acting_for(giver.tenant_id, taker.tenant_id, staff=True):
+        row, _took = actions.move_between(giver=giver, taker=taker, by=request.actor, **sent)
+    return Response(BudgetRowShown(one(BudgetRow.objects.all(), BudgetRowShown, row.pk)).data, status=201)
 
 
 class BudgetPauseAsked(Asked):

@@ -258,6 +258,21 @@ def refuse_at_limit(participation: Participation) -> None:
         raise used_up(found, place.cycle.programme.currency)
 
 
+def is_used_up(participation: Participation) -> bool:
+    """Whether something new would be refused."""
+    try:
+        refuse_at_limit(participation)
+    except Refused:
+        return True
+    return False
+
+
+def only_line(participation: Participation) -> str:
+    """The line of what a rule decides: where there are several, or none, nobody has said which."""
+    held = queries.lines(participation.pk)
+    return held[0][0] if len(held) == 1 else ""
+
+
 def refuse_job_at_limit(cluster: Any) -> None:
     """The same for a job: one query while all is well, since the engine writes down when a limit is reached."""
     if BudgetWatch.objects.filter(participation=cluster.participation_id).exclude(state="within").exists():

@@ -8,8 +8,10 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.db import models
 from django.db.models import Count, Max, QuerySet, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from clusters import capacity_queries, endings, holding
 from clusters.architectures.configuration import Configuration
@@ -48,6 +50,7 @@ class Known:
     grants: list[Grant] = field(default_factory=list)
     elsewhere: set[str] = field(default_factory=set)  # reservations that another participation of the tenant pays
     unseen: timedelta = timedelta(0)  # instance-time since contact was lost
+    foreign: list[str] = field(default_factory=list)  # sums in a currency that the programme had before
 
     @property
     def stays(self) -> list[Stay]:
@@ -63,6 +66,9 @@ def reckoning(known: Known, book: prices.Book, change: Change | None = None) -> 
         stays = changed(stays, term.now, change.fewer, ends, capacity_queries.accelerated_types())
     found = pieces(stays, known.reserved, known.grants, term.now)
     notes = book.notes(term.day(term.begins), term.day(term.now))
+    if known.foreign:
+        sentence = _("Not in the budget, because the programme had another currency then: %(sums)s. Set them anew.")
+        notes.append(sentence % {"sums": ", ".join(known.foreign)})
     hours = Decimal(known.unseen.total_seconds()) / 3600
     return reckon(found, term, book, known.budget, price_days=book.days(), unmeasured_hours=hours, notes=notes)
 
@@ -86,9 +92,13 @@ def known_of(participations: Iterable[Participation], now: datetime | None = Non
     """By participation. Each has its cycle and the cycle's programme at hand."""
     now = now or timezone.now()
     found = {row.pk: Known(row, _term(row, now), None) for row in participations}
-    sums = BudgetRow.objects.filter(participation__in=found).order_by().values("participation_id")
+    sums = BudgetRow.objects.filter(participation__in=found).order_by().values("participation_id", "currency")
     for row in sums.annotate(total=Sum("delta")):
-        found[row["participation_id"]].budget = row["total"]
+        known = found[row["participation_id"]]
+        if row["currency"] == known.participation.cycle.programme.currency:
+            known.budget = row["total"]
+        else:
+            known.foreign.append(f"{row['total']:,.2f} {row['currency']}")
     _reserve(found)
     _grant(found)
     clusters = {row.pk: row for row in Cluster.objects.filter(participation__in=found)}
@@ -279,7 +289,8 @@ def rows(participation: Any) -> QuerySet[BudgetRow]:
 
 def lines(participation: Any) -> list[tuple[str, Decimal]]:
     """Each budget line with what is left of its rows: their sum."""
-    found = BudgetRow.objects.filter(participation=participation).order_by("line").values_list("line")
+    own = models.F("participation__cycle__programme__currency")
+    found = BudgetRow.objects.filter(participation=participation, currency=own).order_by("line").values_list("line")
     return [(line, total) for line, total in found.annotate(total=Sum("delta"))]
 
 

@@ -9,16 +9,19 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusters.actions import capacity
 from clusters.architectures.configuration import read_configuration
-from clusters.budgets import actions, effects, prices, queries
+from clusters.budgets import actions, effects, prices, queries, telling
 from clusters.budgets.prices import Book
 from clusters.budgets.reckoning import Term, reckon
 from clusters.budgets.spans import Good, Grant, Reserved, Stay, changed, pieces, together
 from clusters.budgets.stopping import JobNow, Standing, Step, Terms, deed, follow, refusal, smallest
-from clusters.models import BudgetRow, NodeInstance, Reservation, Revision
+from clusters.models import BudgetRow, BudgetWatch, CapacityRequest, NodeInstance, Reservation, Revision
 from clusters.plans.prices import Prices
+from tenants import mail
+from tenants.history import timeline
 from tenants.history.models import Entry
-from tenants.models import Cycle, Participation, Programme
+from tenants.models import Cycle, Delivery, Participation, Programme
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tests import examples
@@ -392,6 +395,7 @@ def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(
     told = {"participation": place, "line": "compute of hoshi", "why": "x", "by": by}
     wish = read_configuration(examples.BODY)
     with acting_for(world.hoshi, staff=True):
+        Programme.objects.update(small_request_hours=10_000)
         actions.refuse_at_limit(place)
         effect = effects.of_wish(place, wish)
         storage = sum(one.amount for one in _lines(place) if one.kind == "storage" and not one.spent)
@@ -407,6 +411,20 @@ def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(
         with pytest.raises(Refused) as refused:
             actions.refuse_at_limit(place)
         assert refused.value.code == "budget_used_up"
+        assert (
+            capacity.ask(
+                participation=place,
+                kind="more",
+                instance_type="p5.48xlarge",
+                region="us-east-1",
+                instances=1,
+                by=by,
+                starts_on=timezone.now().date(),
+                ends_on=timezone.now().date(),
+                reason="small",
+            ).state
+            == "waiting"
+        )  # nothing is granted by itself any more
         Programme.objects.update(budget_rule="tell")
         actions.refuse_at_limit(place)
         Programme.objects.update(budget_rule="refuse")
@@ -420,6 +438,54 @@ def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(
         after = queries.reckoning(queries.one(place), queries.book_of(place))
         assert after.spent < before and 6 * 24 <= after.unmeasured_hours
     assert prices.keep() and not prices.keep()
+    with acting_for(world.hoshi, staff=True):
+        small = {
+            "kind": "more",
+            "instance_type": "p5.48xlarge",
+            "region": "us-east-1",
+            "instances": 1,
+            "reason": "small",
+        }
+        today = timezone.now().date()
+        Programme.objects.update(budget_rule="tell")
+        row = capacity.ask(participation=place, by=by, starts_on=today, ends_on=today, **small)
+        assert (row.state, row.rule) == ("granted", "small")
+        assert CapacityRequest.objects.get(pk=row.pk).budget_line == "compute of hoshi"
+        Programme.objects.update(currency="JPY")
+        known = queries.one(place)
+        found = queries.reckoning(known, queries.book_of(known.participation))
+        assert (
+            found.budget is None
+            and queries.lines(place.pk) == []
+            and "another currency" in " ".join(found.notes)
+            and not found.known
+        )
+
+
+def test_the_mail_says_what_is_spent_and_what_comes(world):
+    place = world.participations["hoshi"]
+    facts = {"spent": "80.00", "budget": "100.00", "bound": "7.00", "currency": "USD"}
+    lead = world.person("business_lead")
+    Programme.objects.update(budget_rule="stop")
+    said = []
+    with acting_for(world.hoshi, staff=True):
+        for kind, more in [
+            ("budget.warned", {"percent": 80}),
+            ("budget_watch.notice", {}),
+            ("budget_watch.stopping", {}),
+        ]:
+            row = BudgetWatch(tenant=world.hoshi, participation=place)
+            entry = timeline.record(kind, about=row, by="engine", **facts, **more)
+            telling.tell(place, entry)
+            telling.tell(place, entry)
+            told = Delivery.objects.filter(key=str(entry.pk)).select_related("person", "tenant")
+            assert {one.person.name for one in told} == {"Account Team", "Business Lead@Hoshi"}
+            message = mail.compose(next(one for one in told if one.person == lead))
+            said.append(f"{message.subject}\n{message.body}")
+    assert "80 percent of the budget of Hoshi Language Works is spent" in said[0] and "Nothing new" not in said[0]
+    assert all("80.00 of 100.00 USD are spent, and 7.00 are bound" in text for text in said)
+    assert "From 72 hours after this on" in said[1] and "right after its next checkpoint; what waits" in said[2]
+    assert all("/t/hoshi/budget/" in text for text in said)
 
 
 def _lines(place):
@@ -440,5 +506,12 @@ def test_budgets_in_the_api(world):
     answer = manager.post("/api/v1/t/hoshi/budget-rows/", asked, "application/json")
     assert answer.status_code == 201 and answer.json()["delta"] == "5.50"
     assert manager.post("/api/v1/t/umi/budget-rows/", asked, "application/json").status_code == 404
+    other = str(world.participations["umi"].pk)
+    moved = {"participation": place, "to": other, "amount": "3", "line": "compute of hoshi", "why": "lent"}
+    answer = manager.post("/api/v1/t/hoshi/budgets/move/", moved, "application/json")
+    assert (answer.status_code, answer.json()["delta"]) == (201, "-3.00")
+    assert client(world, "viewer", world.umi).get("/api/v1/budget-rows/").json()["results"][0]["delta"] == "3.00"
+    wrong = manager.post("/api/v1/t/hoshi/budgets/move/", moved | {"to": place}, "application/json")
+    assert wrong.status_code == 422 and "another participant" in wrong.content.decode()
     pause = {"participation": place, "until": timezone.now().isoformat(), "why": "x"}
     assert manager.post("/api/v1/t/hoshi/budgets/pause/", pause, "application/json").json()["state"] == "within"
