@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from clusters import actions
+from clusters import actions, facts
 from clusters.accounts import add_account
 from clusters.architectures.configuration import read_configuration
 from clusters.findings import Refusals
@@ -16,6 +17,7 @@ from program.transfer.words import ARCHITECTURES, FILE_SYSTEMS
 from tenants.actions import add_record
 from tenants.wall.acting import acting_for
 
+ACCOUNT = re.compile(r"[0-9]{12}")
 MOUNT = "/fsx"
 CUSTOMER_MANAGED = "customer-managed"  # by what ParallelCluster itself brings into the participant's account
 
@@ -72,6 +74,11 @@ def problems(told: Row) -> list[str]:
     for number, row in enumerate(told["participants"]):
         for place, cluster in enumerate(row["clusters"]):
             where = f"participants[{number}].clusters[{place}]"
+            if cluster["region"] not in facts.load().zones:
+                found.append(f"{where}.region: {cluster['region']} is no Region that Cohort knows")
+            account = cluster.get("account")
+            if account is not None and not ACCOUNT.fullmatch(str(account)):
+                found.append(f"{where}.account: cannot be {account!r}, it is not 12 digits in quotes")
             if not cluster.get("configuration") and cluster["orchestrator"] not in ARCHITECTURES:
                 found.append(f"{where}.orchestrator: no reference architecture makes a {cluster['orchestrator']}")
                 continue

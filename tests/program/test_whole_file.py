@@ -20,7 +20,7 @@ from django.test.utils import setup_databases
 from django.urls import reverse
 
 from clusters.models import AlertIntake, CloudAccount, Cluster, Job, Operation
-from program.transfer import importing, programme_file
+from program.transfer import clusters, importing, programme_file
 from program.transfer.blocks import BLOCKS
 from program.transfer.dates import moment
 from program.transfer.past.cases import owner_by
@@ -343,6 +343,22 @@ def test_what_no_column_holds_is_refused_with_its_place():
             name,
             found,
         )
+
+
+def test_a_cluster_that_cannot_be_wished_for_is_refused_with_its_place():
+    told = programme_file.read()
+    first, second = told["participants"][0]["clusters"][0], told["participants"][1]["clusters"][0]
+    first |= {"region": "mars-1", "account": "1"}
+    second |= {"orchestrator": "by hand"}
+    told["participants"][2]["clusters"][0]["configuration"] = {"architecture": "hyperpod-slurm", "instance_groups": 3}
+    found = "\n".join(clusters.problems(told))
+    for sentence in (
+        "participants[0].clusters[0].region: mars-1 is no Region", "participants[0].clusters[0].account: cannot be '1'",
+        "participants[1].clusters[0].orchestrator: no reference architecture makes a by hand", "participants[2].clusters[0].",
+    ):  # fmt: skip
+        assert sentence in found, found
+    with pytest.raises(programme_file.Unfit):
+        importing.check(told)
 
 
 def test_every_rule_of_the_programme_is_in_the_file():
