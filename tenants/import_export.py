@@ -293,8 +293,15 @@ def _values(kind: Kind, number: int, cells: Mapping[str, Cell]) -> tuple[dict[st
         try:
             given[name] = column.parse(cell)
         except ValidationError as error:
-            wrong += [Problem(number, name, sentence) for sentence in error.messages]
+            wrong += [Problem(number, name, _naming(text, sentence)) for sentence in error.messages]
     return given, cleared, wrong
+
+
+def _naming(text: str, sentence: str) -> str:
+    """The sentence with the value that it is about, so that it is found again."""
+    if text[:40] in sentence:
+        return sentence
+    return _("'%(text)s': %(why)s") % {"text": f"{text[:40]}…" if len(text) > 40 else text, "why": sentence}
 
 
 def _place(

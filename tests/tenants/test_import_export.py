@@ -197,6 +197,7 @@ WRONG = [  # cell, column, what the sentence says
     ("-1", "total_params_b", "greater than or equal to 0"),
     ("99999999999999999999", "layers", "2147483647"),
     ("1.2345678", "total_params_b", "3 decimal places"),
+    ("1.2345678", "total_params_b", "'1.2345678': "),
     ("densee", "family", "'dense'"),
     ("x" * 41, "code", "at most 40"),
     ("(clear)", "code", "cannot be cleared"),
@@ -565,6 +566,8 @@ def test_the_page_shows_faults_keeps_nothing_and_leads_to_what_would_change(clie
     for content, name, status in (("", "t.csv", 422), ("x", "t.exe", 422), (f"{HEAD},nope\n{M1},1\n", "t.csv", 422)):
         assert client.post(page, {"file": upload(content, name)}).status_code == status
     assert client.post(page, {}).status_code == 422 and counts() == before
+    large = {"content_type": "multipart/form-data; boundary=x", "CONTENT_LENGTH": str(50 * 1024 * 1024)}
+    assert client.generic("POST", page, b"--x--", **large).status_code == 413
     good = client.post(page, {"file": upload(f"{HEAD}\n{M1}\n")})
     assert good.status_code == 303
     shown = client.get(good["Location"])
