@@ -76,6 +76,7 @@ def participation(request: HttpRequest, pk: UUID) -> HttpResponse:
         "steps": [{"step": one, "words": dict(form.fields["to"].choices)[one.to]} for one in steps],
         "form": form if request.role in roles.REVIEW and steps else None,
         "permitted": participating.permitted(row.state),
+        "goes_on": participating.GOES_ON.get(row.state, ""),
         "refused": refused,
         "reports": Report.objects.filter(participation=row).order_by("due_on", "id")[:50],
         "onboarding": Onboarding.objects.filter(participation=row).first(),

@@ -31,6 +31,12 @@ PERMITS: Mapping[str, frozenset[str]] = {
     "closed": frozenset({RECORD}),
     "withdrawn": frozenset(),
 }
+# What becomes of what is there already, where the state permits less than before.
+GOES_ON: Mapping[str, Any] = {
+    "suspended": gettext_lazy("Clusters and jobs that run go on; nothing new begins, and jobs on hold stay there."),
+    "closing": gettext_lazy("Jobs can be finished on the clusters that are there; those are retired before it closes."),
+    "closed": gettext_lazy("Pages, history and files stay readable; reports can still be handed in."),
+}
 # In which order a page offers them.
 ORDER = ("selected", "onboarding", "active", "closing", "closed", "suspended", "withdrawn")
 WITH_A_REASON = frozenset({"suspended", "withdrawn"})

@@ -195,6 +195,8 @@ def decide(
         columns = {"why": why, "decided_by": by, "decided_at": Now()}
         move(row, "declined", by=by, columns=columns, number=row.number, why=why)
         return CapacityRequest.objects.get(pk=row.pk)
+    if row.kind != CapacityRequest.Kind.FEWER:
+        participating.refuse_unless_permitted(row.participation, participating.CAPACITY)
     _lock(row)
     _refuse_more_back_than_granted(row)
     _grant(row, by=by, rule="", why=why, budget_line=budget_line)

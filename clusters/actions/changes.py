@@ -315,6 +315,8 @@ def approve_operation(*, operation: Operation, cluster: Cluster, person: Person,
         raise Refused(
             "own_request", _("You asked for this cluster yourself; somebody else has to approve it."), status=403
         )
+    if operation.kind != Operation.Kind.DELETE:
+        participating.refuse_unless_permitted(cluster.participation, participating.CLUSTERS)
     planned = plan_of_what_waits(operation, cluster)
     if planned is None or planned.digest != (plan or operation.plan_digest):
         raise (

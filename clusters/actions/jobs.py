@@ -240,11 +240,13 @@ def hold_job(*, job: Job, by: str, why: str = "") -> None:
 
 def release_job(*, job: Job, by: str, why: str = "") -> None:
     """Wish that it may start. Whatever began it again too often before counts no longer."""
+    participating.refuse_unless_permitted(job.cluster.participation, participating.JOBS)
     _wish(job, "release", states.JOB_RELEASE, by, why, restarts_forgiven=F("restarts"))
 
 
 def requeue_job(*, job: Job, by: str, why: str = "") -> None:
     """Wish that it be begun again from its last checkpoint, as the same job at its scheduler."""
+    participating.refuse_unless_permitted(job.cluster.participation, participating.JOBS)
     _wish(job, "requeue", states.JOB_REQUEUE, by, why, wish_restarts=F("restarts"))
 
 

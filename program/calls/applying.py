@@ -131,7 +131,8 @@ def begin(*, call: Call, tenant: Tenant, person: Person, by: str) -> Application
             **({name: getattr(last, name) for name in kept} if last else {}),
         )  # fmt: skip
         timeline.record(words.BEGUN, about=row, by=by, number=row.number)
-    return Application.objects.select_related("call__cycle").get(pk=row.pk)
+    row.call = call
+    return fresh(row)
 
 
 def confirm(row: Application) -> None:

@@ -12,7 +12,8 @@ from django.db import connection
 
 from clusters.architectures.configuration import read_configuration
 from clusters.models import BudgetRow, QuotaGrant, Reservation
-from program.demo import budgets, launches
+from program.demo import budgets, calls, launches
+from program.models import Application, ApplicationScore
 from program.transfer import clusters, directory, programme_file, record
 from program.transfer.programme_file import Unfit
 from tenants.history.models import Entry
@@ -199,3 +200,12 @@ def test_the_whole_programme_is_loaded_typed_and_with_its_history(told: Any) -> 
         }
         with_entries = set(Entry.objects.values_list("tenant__slug", flat=True))
     assert with_entries == {row["slug"] for row in told["participants"]} | {"programme"}
+
+
+@pytest.mark.django_db
+def test_the_next_cycles_call_is_opened_once_with_its_applications(told: Any) -> None:
+    who = directory.load(told, programme_file.shift(told, NOW))
+    assert [calls.open_one(told, who), calls.open_one(told, who)] == [3, 3]
+    with reading_everyone():
+        assert ApplicationScore.objects.count() == 3
+        assert set(Application.objects.values_list("state", flat=True)) == {"submitted"}

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from clusters.actions import capacity
+from clusters import actions
+from clusters.actions import capacity, changes
+from clusters.models import Cluster, Job
 from program import life, sessions
 from program.calls import calling, cycles
 from program.models import Call, Onboarding, OnboardingStep, Report, Session
@@ -18,6 +20,7 @@ from tenants.participating import CAPACITY, CLUSTERS, DEEDS, JOBS, PERMITS, RECO
 from tenants.states import PARTICIPATION
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
+from tests import examples
 from tests.conftest import World
 from tests.program.test_calls import browser
 
@@ -234,3 +237,29 @@ def test_the_office_gives_a_report_another_day_with_its_reason(world: World) -> 
         report.refresh_from_db()
         [entry] = Entry.objects.filter(kind="report.due_moved")
     assert (report.due_on, report.state, entry.facts["was_due"]) == (ahead, "draft", "2026-01-01")
+
+
+@pytest.mark.django_db
+def test_what_is_suspended_launches_nothing_and_is_agreed_to_by_nobody(world: World) -> None:
+    made = examples.make(world, world.hoshi, 1)
+    lead, person = world.participations["hoshi"], world.person("lead_architect")
+    with acting_for(world.hoshi, staff=True):
+        waiting = made["capacity-requests"]
+        life.go_on(participation=lead, to="suspended", why="The gate was missed.", by="engine")
+        cluster, job = Cluster.objects.get(pk=made["clusters"].pk), Job.objects.get(pk=made["jobs"].pk)
+        lead.refresh_from_db()
+        for deed in (
+            lambda: actions.request_cluster(
+                participation=lead, account=made["accounts"], name="next", body={}, by="engine"
+            ),
+            lambda: changes.change_cluster(cluster=cluster, body={}, by="engine", reason="more"),
+            lambda: actions.launch_job(cluster=cluster, name="next", script="#!/bin/sh", nodes=1, by="engine"),
+            lambda: actions.requeue_job(job=job, by="engine"),
+            lambda: actions.release_job(job=job, by="engine"),
+            lambda: capacity.decide(
+                asked=waiting, grants=True, why="Yes.", budget_line="compute of hoshi", person=person, by="engine"
+            ),
+        ):
+            with pytest.raises(Refused) as refused:
+                deed()
+            assert refused.value.code == "participation_state", refused.value.sentence

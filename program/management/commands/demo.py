@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from program.apps import is_loopback
-from program.demo import accounts, budgets, launches, live_jobs
+from program.demo import accounts, budgets, calls, launches, live_jobs
 from program.transfer import directory, programme_file, record
 from program.transfer.past import loading
 from program.transfer.past.rows import Past
@@ -61,6 +61,7 @@ class Command(BaseCommand):
         wanted = [cluster["name"] for _, cluster in launches.launchable(told)]
         loading.load(Past(told, shift, who), self.stdout.write)
         self.stdout.write(f"{budgets.set_all(told, who)} budgets")
+        self.stdout.write(f"{calls.open_one(told, who)} applications to the next cycle")
         self.stdout.write(f"{live_jobs.wish(told, who)} jobs follow when their clusters are ready")
         if refused:
             raise CommandError(f"{len(refused)} clusters were refused: {', '.join(refused)}.")
