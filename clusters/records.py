@@ -7,7 +7,9 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from clusters.models import Bucket, FileSystem, QuotaGrant, Revision
+from clusters.models import Bucket, Cluster, FileSystem, Job, QuotaGrant, Revision
+from clusters.parallelism import Place
+from clusters.states import JOB_LIVE
 from tenants.record_blocks import BLOCKS as WRITTEN
 
 Rows = dict[UUID, list[dict[str, Any]]]
@@ -69,6 +71,21 @@ def configurations(participations: Iterable[UUID]) -> Rows:
         "cluster__architecture_version",
     )
     return _gathered(rows.values(*SHARED, *more), "cluster__participation_id")
+
+
+def places(participations: Iterable[UUID]) -> dict[UUID, list[Place]]:
+    """Where each participation trains: the jobs that live, then the accelerated nodes of its clusters; two queries."""
+    wanted = list(participations)
+    found: dict[UUID, list[Place]] = defaultdict(list)
+    jobs = Job.objects.filter(
+        purpose=Job.Purpose.TRAINING, state__in=JOB_LIVE, cluster__participation__in=wanted
+    ).order_by("name")
+    for participation, *told in jobs.values_list("cluster__participation_id", "name", "cluster__main_type", "nodes"):
+        found[participation].append(Place(*told))
+    clusters = Cluster.objects.filter(participation__in=wanted).exclude(state="deleted").order_by("name")
+    for participation, *told in clusters.values_list("participation_id", "name", "main_type", "accelerated_wanted"):
+        found[participation].append(Place(*told))
+    return found
 
 
 SHARED = ("id", "tenant__slug", "created_at", "cluster_id", "cluster__name", "cluster__participation_id")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -13,10 +14,12 @@ from rest_framework.response import Response
 
 from clusters import records
 from clusters.models import FileSystem, QuotaGrant
+from clusters.parallelism import Place, check
 from tenants import states
 from tenants.actions import add_record, confirm_block, edit_record
 from tenants.models import Participation
 from tenants.record_blocks import BLOCKS
+from tenants.software import side_by_side
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import based_on, endpoint, versioned
@@ -119,10 +122,18 @@ class ConfigurationLine(Shown):
 LINES: dict[str, type[Line]] = {**{block: _line(block) for block in records.WORDS}, "quotas": QuotaLine}
 
 
+class ParallelShown(serializers.Serializer):
+    """Whether a framework's degrees make as many processes as there are accelerators, or NeuronCores on Trainium."""
+
+    framework = serializers.UUIDField()
+    fits = serializers.BooleanField()
+    sentence = serializers.CharField(help_text="With the numbers.")
+
+
 class RecordShown(Shown):
     """All that is tracked of one participation."""
 
-    BESIDE = (*LINES, "storage", "configurations")
+    BESIDE = (*LINES, "storage", "configurations", "parallelism", "drift")
 
     code = serializers.CharField()
     cycle = serializers.CharField(source="cycle.code")
@@ -139,6 +150,10 @@ class RecordShown(Shown):
     quotas = QuotaLine(many=True)
     storage = StorageLine(many=True)
     configurations = ConfigurationLine(many=True)
+    parallelism = ParallelShown(many=True)
+    drift = serializers.ListField(
+        child=serializers.CharField(), help_text="Components whose measured version is not the declared one."
+    )
 
 
 RECORDS = Listing(
@@ -154,7 +169,17 @@ def whole(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ids = [row["id"] for row in rows]
     blocks = {block: records.lines(block, ids, line.columns()) for block, line in LINES.items()}
     blocks |= {"storage": records.storage(ids), "configurations": records.configurations(ids)}
-    return [row | {block: found.get(row["id"], []) for block, found in blocks.items()} for row in rows]
+    places = records.places(ids)
+    found = [row | {block: lines_of.get(row["id"], []) for block, lines_of in blocks.items()} for row in rows]
+    return [row | _checked(row, places.get(row["id"], [])) for row in found]
+
+
+def _checked(row: dict[str, Any], places: list[Place]) -> dict[str, Any]:
+    """What follows from the lines of a record: whether the degrees fit, and which software is another than declared."""
+    verdicts = [(use["id"], check(SimpleNamespace(**use), places)) for use in row["framework"]]
+    pairs = side_by_side(SimpleNamespace(**line) for line in row["software"])
+    told = [{"framework": pk, "fits": found.fits, "sentence": found.sentence} for pk, found in verdicts if found]
+    return {"parallelism": told, "drift": [pair.component for pair in pairs if pair.drifts]}
 
 
 @allow(roles.READ)

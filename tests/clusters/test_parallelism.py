@@ -89,6 +89,9 @@ def test_what_was_measured_stands_beside_what_is_declared_and_drift_is_found(wor
         if query != "?framework=None":
             rows = client.get(f"/{query}").context["rows"]
             assert {row.tenant for row in rows} == slugs, query
+    record = client.get(f"/api/v1/records/{hoshi['participations'].pk}/").json()
+    assert record["drift"] == ["CUDA"] and [one["fits"] for one in record["parallelism"]] == [True]
+    assert "8 accelerators each = 32" in record["parallelism"][0]["sentence"]
     assert client.get("/api/v1/participations/?software=none").status_code == 400
     own = client.get("/?framework=%E8%87%AA%E4%BD%9C")
     assert own.status_code == 400 and "Select a valid choice" in own.content.decode()
