@@ -84,7 +84,7 @@ NUMBERS = itertools.count(1)
 NO_TEXT = {"due", "apitoken", "membership", "assignment", "attendance"}
 # Addresses of these belong to the office, whoever's the objects in them are.
 OFFICES = {
-    "rules", "programme-file", "erasures", "shifts", "reviews", "launches", "sessions", "articles", "asked-reports",
+    "rules", "programme-file", "erasures", "shifts", "reviews", "launches", "sessions", "articles", "exchange-rates", "asked-reports",
     "calls", "cycles",
 }  # fmt: skip
 # What these speak of is everybody's: the same for all who may read at all.

@@ -47,6 +47,7 @@ FIGURES = {
     "cycle-demand",
     "participation-steps",
     "review-changes",
+    "exchange-rates",
 }
 # The catalogue is the same for everybody, and can be taken away as a file.
 EVERYBODYS = {"tables", "table", "architectures", "architecture", "job-templates", "job-template"}

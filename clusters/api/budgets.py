@@ -15,7 +15,7 @@ from clusters.budgets import actions, queries
 from clusters.budgets.forms import MOST
 from clusters.budgets.reckoning import Reckoning
 from clusters.budgets.spans import KINDS
-from clusters.models import BudgetRow, BudgetWatch
+from clusters.models import BudgetRow, BudgetWatch, ExchangeRate
 from tenants.models import Participation
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -25,6 +25,7 @@ from tenants.web.bodies import Asked, asked
 from tenants.web.idempotency import repeatable
 from tenants.web.listing import Id, Listing, Shown, Word, one
 
+MOST_RATES = 500
 MONEY: dict[str, Any] = {"max_digits": 18, "decimal_places": 2}
 
 
@@ -247,3 +248,54 @@ def pause(request: Request) -> Response:
     place = _place(sent.pop("participation"))
     row = actions.pause(participation=place, by=request.actor, **sent)
     return Response(BudgetWatchTold(row).data)
+
+
+class ExchangeRateShown(serializers.Serializer):
+    """What one unit of a currency is in the programme's, from a day on; the newest of a day holds."""
+
+    of = serializers.CharField()
+    rate = serializers.DecimalField(max_digits=18, decimal_places=8)
+    currency = serializers.CharField()
+    starts_on = serializers.DateField()
+    source = serializers.CharField()
+    by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class ExchangeRatesShown(serializers.Serializer):
+    results = ExchangeRateShown(many=True)
+
+
+class ExchangeRateAsked(Asked):
+    of = serializers.CharField(min_length=3, max_length=3)
+    rate = serializers.DecimalField(max_digits=18, decimal_places=8, min_value=Decimal(0), max_value=10**9)
+    starts_on = serializers.DateField()
+    source = serializers.CharField(max_length=200)
+
+
+def _rates() -> Response:
+    rows = ExchangeRate.objects.order_by("of", "-starts_on", "-pk")[:MOST_RATES]
+    return Response(ExchangeRatesShown({"results": list(rows)}).data)
+
+
+@allow(roles.STAFF)
+@extend_schema(responses=ExchangeRatesShown)
+@endpoint("GET")
+def rates(request: Request) -> Response:
+    """The exchange rates that the office entered, the newest of each currency first."""
+    return _rates()
+
+
+@allow(roles.STAFF, write=roles.KEEP_BUDGET)
+@extend_schema(methods=["GET"], responses=ExchangeRatesShown)
+@extend_schema(methods=["POST"], request=ExchangeRateAsked, responses={201: ExchangeRateShown})
+@endpoint("GET", "POST")
+@repeatable(required=False)
+def office_rates(request: Request) -> Response:
+    """The exchange rates, and another one; at the office."""
+    if request.method == "GET":
+        return _rates()
+    if not request.tenant.is_office:
+        raise Http404
+    row = actions.enter_rate(office=request.tenant, by=request.actor, **asked(ExchangeRateAsked, request))
+    return Response(ExchangeRateShown(ExchangeRate.objects.get(pk=row.pk)).data, status=201)

@@ -31,7 +31,7 @@ class OperationShown(Shown):
     state = serializers.ChoiceField(choices=list(states.OPERATION))
     revision = serializers.IntegerField(allow_null=True)
     plan_digest = serializers.CharField()
-    second_person = serializers.CharField(help_text="Why somebody else had to agree: size, data, or empty.")
+    second_person = serializers.CharField(help_text="Why somebody else had to agree: size, data, budget, or empty.")
     asked_by = serializers.CharField()
     reason = serializers.CharField()
     approved_by = serializers.CharField()

@@ -506,6 +506,11 @@ def test_budgets_in_the_api(world):
     answer = manager.post("/api/v1/t/hoshi/budget-rows/", asked, "application/json")
     assert answer.status_code == 201 and answer.json()["delta"] == "5.50"
     assert manager.post("/api/v1/t/umi/budget-rows/", asked, "application/json").status_code == 404
+    rate = {"of": "EUR", "rate": "1.085", "starts_on": "2026-11-01", "source": "a bank"}
+    assert manager.post("/api/v1/t/hoshi/exchange-rates/", rate, "application/json").status_code == 404
+    assert manager.post("/api/v1/t/programme/exchange-rates/", rate, "application/json").status_code == 201
+    assert manager.get("/api/v1/exchange-rates/").json()["results"][0]["rate"] == "1.08500000"
+    assert lead.get("/api/v1/exchange-rates/").status_code == 403
     other = str(world.participations["umi"].pk)
     moved = {"participation": place, "to": other, "amount": "3", "line": "compute of hoshi", "why": "lent"}
     answer = manager.post("/api/v1/t/hoshi/budgets/move/", moved, "application/json")
