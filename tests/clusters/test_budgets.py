@@ -9,14 +9,16 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusters import capacity_queries
 from clusters.actions import capacity
+from clusters.actions import holding as granting
 from clusters.architectures.configuration import read_configuration
 from clusters.budgets import actions, effects, prices, queries, telling
 from clusters.budgets.prices import Book
 from clusters.budgets.reckoning import Term, reckon
 from clusters.budgets.spans import Good, Grant, Reserved, Stay, changed, pieces, together
 from clusters.budgets.stopping import JobNow, Standing, Step, Terms, deed, follow, refusal, smallest
-from clusters.models import BudgetRow, BudgetWatch, CapacityRequest, NodeInstance, Reservation, Revision
+from clusters.models import BudgetRow, BudgetWatch, CapacityRequest, LedgerRow, NodeInstance, Reservation, Revision
 from clusters.plans.prices import Prices
 from tenants import mail
 from tenants.history import timeline
@@ -520,3 +522,32 @@ def test_budgets_in_the_api(world):
     assert wrong.status_code == 422 and "another participant" in wrong.content.decode()
     pause = {"participation": place, "until": timezone.now().isoformat(), "why": "x"}
     assert manager.post("/api/v1/t/hoshi/budgets/pause/", pause, "application/json").json()["state"] == "within"
+
+
+def test_what_nobody_granted_is_told_or_refused_and_what_was_migrated_is_put_right(world):
+    made = examples.make(world, world.hoshi, 1)
+    row, place = made["clusters"], made["participations"]
+    elsewhere = read_configuration({**examples.BODY, "region": "us-east-1", "az_id": "use1-az4"})
+    plan = [{**group, "training_plan": "tp-hoshi" if group["role"] == "compute" else ""}
+            for group in examples.BODY["instance_groups"]]  # fmt: skip
+    with acting_for(world.hoshi, staff=True):
+        assert granting.refuse_unless_granted(place.pk, elsewhere) == ["p5.48xlarge"]
+        assert granting.refuse_unless_granted(place.pk, read_configuration(examples.BODY), row) == []
+        Programme.objects.update(grant_not_set="refuse")
+        with pytest.raises(Refused) as refused:
+            granting.refuse_unless_granted(place.pk, elsewhere)
+        assert "its rule refuses" in str(refused.value.sentence)
+
+        Revision.objects.create(
+            tenant=world.hoshi, cluster=row, number=2, body={**examples.BODY, "instance_groups": plan}, author="engine"
+        )
+        granting.settle_what_was_migrated(row)
+        assert capacity_queries.held_by(row) == {("p5.48xlarge", "on_demand"): 4}  # no migration wrote it
+        for delta in (1, -1):
+            LedgerRow.objects.create(
+                tenant=world.hoshi, ledger="use", participation=place, region=row.region, instance_type="p5.48xlarge",
+                option="on_demand", delta=delta, cluster=row, by="engine", why=granting.AS_BEFORE,
+            )  # fmt: skip
+        granting.settle_what_was_migrated(row)
+        granting.settle_what_was_migrated(row)
+        assert capacity_queries.held_by(row) == {("p5.48xlarge", "training_plan"): 4}
