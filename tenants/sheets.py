@@ -227,7 +227,9 @@ def _xlsx(content: bytes, name: str) -> Iterator[tuple[int, list[Cell]]]:
                 _refuse("sheets", sentence % {"n": len(sheets)}, n=len(sheets))
             sheets[0].reset_dimensions()
             for number, row in enumerate(sheets[0].iter_rows(max_col=MOST_COLUMNS), 1):
-                yield number, [_of_workbook(cell.value) for cell in row]
+                cells = [_of_workbook(cell.value) for cell in row]
+                _refuse_what_no_column_keeps(number, cells)
+                yield number, cells
     except DAMAGED:
         sentence = _("'%(name)s' cannot be read as a workbook: it is damaged, protected or something else.")
         _refuse("workbook", sentence % {"name": name[:80]})
@@ -328,9 +330,17 @@ def _entries(events: Iterator[Any]) -> Iterator[tuple[int, dict[str, Cell]]]:
                 sentence = _("Line %(line)s has '%(name)s' a second time in one row. Keep one of them.")
                 _refuse("yaml", sentence % {"line": line, "name": key.value[:40]}, line=line)
             cells[key.value] = _of_yaml(value)
+            _refuse_what_no_column_keeps(value.start_mark.line + 1, [Cell(key.value), cells[key.value]])
         yield begins, cells
     for _rest in events:
         pass  # a second document shows itself only when one reads on
+
+
+def _refuse_what_no_column_keeps(line: int, cells: Iterable[Cell]) -> None:
+    """A NUL or half of a surrogate pair, which both formats can write as an escape."""
+    if any(letter == "\x00" or "\ud800" <= letter <= "\udfff" for cell in cells for letter in cell.text):
+        sentence = _("Line %(line)s holds a NUL or half of a character. Take it out.")
+        _refuse("encoding", sentence % {"line": line}, line=line)
 
 
 def _expect(event: Any, kind: type) -> None:

@@ -136,6 +136,7 @@ REFUSED = [
     ("no list", "participant: hoshi\n", "t.yaml", "yaml", 422, "list of rows"),
     ("a list in a cell", "- participant: [hoshi]\n", "t.yaml", "yaml", 422, "Line 1"),
     ("columns in YAML", f"{YAML_ROW}  nmae: 'x'\n", "t.yaml", "columns", 422, "'nmae'"),
+    ("a NUL as an escape", YAML_ROW + '  name: "a\\0"\n', "t.yaml", "encoding", 422, "Line 3"),
     ("many levels", "[" * 5000, "t.yaml", "yaml", 422, "Line 1"),
 ]
 
