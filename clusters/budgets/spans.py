@@ -113,7 +113,8 @@ def _free_of_grants(taken: Sequence[Piece], grants: Sequence[Grant], now: dateti
         if not any(step.asked for step in steps):
             continue
         used = [one for one in taken if (one.good.what, one.good.region) == place and one.ends > now]
-        edges = {edge for one in (*steps, *used) for edge in (one.begins, one.ends)}
+        edges = {edge for step in steps for edge in (step.begins, step.ends)}
+        edges |= {edge for one in used for edge in (one.begins, one.ends)}
         for begins, ends in pairwise(sorted({max(edge, now) for edge in edges} | {now})):
             holds = [step for step in steps if step.begins <= begins < step.ends]
             asked = max(0, sum(step.delta for step in holds if step.asked))
