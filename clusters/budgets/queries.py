@@ -78,8 +78,7 @@ def with_wish(known: Known, wish: Configuration, cluster: Cluster | None = None)
     stays = _ahead(wish.document(), _engine(wish.made_of().engine), wish.region, known.term, known.reserved)
     storage = _storage_of_body(wish.document(), wish.region, known.term)
     key = cluster.pk if cluster else UUID(int=0)
-    kept = [one for one in known.ahead.get(key, []) if one.good.engine == prices.STORAGE]
-    return replace(known, ahead={**known.ahead, key: [*stays, *(kept if cluster else storage)]})
+    return replace(known, ahead={**known.ahead, key: [*stays, *storage]})
 
 
 def budgets() -> QuerySet[Participation]:
@@ -271,11 +270,18 @@ def _store(found: Mapping[UUID, Known], clusters: Mapping[UUID, Cluster], bodies
     for pk, kind, rate, size, at in rows.values_list("cluster_id", "kind", "mbs_per_tib", "capacity_gib", "created_at"):
         seen.add(pk)
         cluster, place = clusters[pk], found[clusters[pk].participation_id]
-        good = Good(f"lustre-{rate}" if kind == "lustre" else kind, prices.STORAGE, cluster.region)
-        until = gone.get(pk) or place.term.now if cluster.state == "deleted" else place.term.now
-        place.past.append(Stay(good, size, at, until))
-        if cluster.state not in ("deleting", "deleted") and place.term.ends > place.term.now:
-            place.ahead[pk].append(Stay(good, size, place.term.now, place.term.ends))
+        until = (gone.get(pk) if cluster.state == "deleted" else None) or place.term.now
+        goods = [(f"lustre-{rate}" if kind == "lustre" else kind, size)]
+        openzfs = (
+            (bodies[pk][-1][1].get("storage") or {}).get("openzfs") if kind == "openzfs" and pk in bodies else None
+        )
+        if openzfs:  # its throughput costs apart, and only the configuration tells it
+            goods.append((prices.THROUGHPUT, openzfs["mbs"]))
+        for what, count in goods:
+            good = Good(what, prices.STORAGE, cluster.region)
+            place.past.append(Stay(good, count, at, until))
+            if cluster.state not in ("deleting", "deleted") and place.term.ends > place.term.now:
+                place.ahead[pk].append(Stay(good, count, place.term.now, place.term.ends))
     for pk, cluster in clusters.items():
         if pk not in seen and pk in bodies and cluster.wanted and cluster.state not in PAST_PLANS:
             place = found[cluster.participation_id]

@@ -403,6 +403,9 @@ def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(
         storage = sum(one.amount for one in _lines(place) if one.kind == "storage" and not one.spent)
         assert effect.adds > storage > 0 and effect.left_after == effect.left - effect.adds
         assert effects.of_wish(place, wish, row).adds == 0  # it is that already
+        larger = {"lustre": {"capacity_gib": 2400, "mbs_per_tib": 250}}
+        grown = effects.of_wish(place, read_configuration({**examples.BODY, "storage": larger}), row)
+        assert 0 < grown.adds < effect.adds
         given_back = effects.of_cost(place, {"cost": "-5.00", "currency": "USD"})
         assert given_back.left_after == given_back.left + 5
         assert effects.of_cost(place, {"cost": "5", "currency": "XYZ"}).adds is None
