@@ -16,6 +16,7 @@ WORDS = {
     "deliver": _("Messages to be sent"),
     "demo_jobs": _("Jobs of the demo to be launched"),
     "heartbeat": _("Heartbeat"),
+    "import": _("Long files to be checked or imported"),
     "jobs": _("Clusters whose jobs are watched"),
     "launch-line": _("Clusters of planned launches to be checked"),
     "launch-preflight": _("Planned launches to be checked"),
