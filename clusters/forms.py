@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 from clusters import facts, states
 from clusters.actions import quotas
 from clusters.models import Bucket, CapacityRequest, CloudAccount, Cluster, Option, QuotaGrant, Reservation
-from tenants.forms import BlockForm
+from tenants.forms import BlockForm, WallTime
 from tenants.models import Participation
 from tenants.states import Moves
 from tenants.web.templatetags.show import words
@@ -311,8 +311,8 @@ class WantedForm(forms.Form):
         label=gettext_lazy("Zone"), help_text=gettext_lazy("By its id, which is the same for everybody.")
     )
     count = forms.IntegerField(label=gettext_lazy("Instances"), min_value=1, max_value=10_000)
-    starts_at = forms.DateTimeField(label=gettext_lazy("From, in UTC"), widget=_moment())
-    ends_at = forms.DateTimeField(label=gettext_lazy("Until, in UTC"), widget=_moment())
+    starts_at = WallTime(label=gettext_lazy("From, in UTC"), widget=_moment())
+    ends_at = WallTime(label=gettext_lazy("Until, in UTC"), widget=_moment())
     reason = forms.CharField(label=gettext_lazy("Why"), max_length=300)
 
     def __init__(self, *args: Any, types: Sequence[str], **kwargs: Any) -> None:
@@ -335,7 +335,7 @@ class BoughtForm(forms.Form):
 
 class ChangedForm(forms.Form):
     count = forms.IntegerField(label=gettext_lazy("Instances"), min_value=1, max_value=10_000)
-    starts_at = forms.DateTimeField(label=gettext_lazy("From, in UTC"), widget=_moment())
-    ends_at = forms.DateTimeField(label=gettext_lazy("Until, in UTC"), widget=_moment())
+    starts_at = WallTime(label=gettext_lazy("From, in UTC"), widget=_moment())
+    ends_at = WallTime(label=gettext_lazy("Until, in UTC"), widget=_moment())
     why = forms.CharField(label=gettext_lazy("Why"), max_length=300)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from clusters.models import CloudAccount, Cluster
 from clusters.request_forms import read_text
 from program.models import Launch, LaunchCluster, LaunchWave
-from program.review_forms import WallTime
+from tenants.forms import WallTime
 from tenants.models import Cycle
 
 MOST_WAVES = 8

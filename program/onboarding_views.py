@@ -16,9 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from program import onboarding
 from program.meeting_forms import day_field
 from program.models import Onboarding, OnboardingStep
-from program.review_forms import WallTime
 from support.forms import OwnerField, owners_of
 from tenants.files import LARGEST
+from tenants.forms import WallTime
 from tenants.models import Attachment, Participation
 from tenants.queries import actor_names
 from tenants.wall import roles

@@ -1,12 +1,11 @@
 """Forms of the weekly review: which moment to freeze, and what the meeting settles about one item."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
 from django.conf import settings
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -16,6 +15,7 @@ from program.models import ReviewItem
 from support import clocks
 from support.forms import OwnerField
 from support.showing import span
+from tenants.forms import WallTime
 from tenants.history.seals import settled_until
 from tenants.models import Cycle
 
@@ -26,17 +26,6 @@ def last_cutoff(cycle: Cycle, now: datetime) -> datetime:
     """The latest regular cut-off of the cycle's programme."""
     programme = cycle.programme
     return clocks.last_cutoff(now, programme.cutoff_weekday, programme.cutoff_time, programme.timezone)
-
-
-class WallTime(forms.DateTimeField):
-    """A moment typed as the clock on the wall of `zone` shows it."""
-
-    zone = "UTC"
-
-    def to_python(self, value: Any) -> datetime | None:
-        with timezone.override(UTC):
-            found = super().to_python(value)
-        return found.replace(tzinfo=ZoneInfo(self.zone)) if found else None
 
 
 class FreezeForm(forms.Form):

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from program.models import Registration, Session
-from program.review_forms import WallTime
+from tenants.forms import WallTime
 from tenants.models import Cycle, Person
 
 ROWS = {"rows": 5}

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -107,6 +107,21 @@ class HistoryFilters(forms.Form):
             return None
 
 
+class WallTime(forms.DateTimeField):
+    """A moment typed and shown as the clock on the wall of `zone` tells it, wherever the reader is."""
+
+    zone = "UTC"
+
+    def prepare_value(self, value: Any) -> Any:
+        with timezone.override(self.zone):
+            return super().prepare_value(value)
+
+    def to_python(self, value: Any) -> datetime | None:
+        with timezone.override(UTC):
+            found = super().to_python(value)
+        return found.replace(tzinfo=ZoneInfo(self.zone)) if found else None
+
+
 class NoteForm(forms.Form):
     """A meeting, call or message written down; who may read it is seen while typing."""
 
@@ -202,7 +217,7 @@ class PreferencesForm(forms.Form):
     timezone = forms.CharField(
         label=gettext_lazy("Time zone"),
         max_length=64,
-        help_text=gettext_lazy("Days and times in mail, and the days of your filters, are those of this zone."),
+        help_text=gettext_lazy("Days and times on pages, in mail and in filters are those of this zone."),
         widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off", "spellcheck": "false"}),
     )
     zones = sorted(zone for zone in available_timezones() if "/" in zone and not zone.startswith("Etc/"))

@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from clusters.models import BudgetWatch
+from tenants.forms import WallTime
 
 MOST = Decimal(1_000_000_000_000)
 BELOW = gettext_lazy("It may fall below what is spent and bound")
@@ -97,7 +98,7 @@ class RuleForm(forms.Form):
 class PauseForm(forms.Form):
     """Until when nothing is refused or stopped."""
 
-    until = forms.DateTimeField(
+    until = WallTime(
         label=gettext_lazy("Until, in UTC"),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "60"}, format="%Y-%m-%dT%H:%M"),
         help_text=gettext_lazy("A moment that is past ends the pause."),

@@ -11,7 +11,7 @@ from program.calls import calling, need, words
 from program.calls.applying import NEEDED
 from program.models import Application
 from program.models.calls import MOST_SCORE
-from program.review_forms import WallTime
+from tenants.forms import WallTime
 from tenants.models import Cycle, Tenant
 
 MOST = 2_147_483_647

@@ -84,4 +84,7 @@ class IdentityMiddleware:
         if request.person and not request.token:
             translation.activate(request.person.language)
             request.LANGUAGE_CODE = translation.get_language()
+            if not is_api(request):  # whose times are in UTC, with their offset
+                with timezone.override(request.person.timezone):
+                    return self.get_response(request)
         return self.get_response(request)
