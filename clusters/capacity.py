@@ -85,6 +85,25 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Coming:
+    """Instances that are granted from a later day; without `ends_on` nothing ends them."""
+
+    instances: int
+    starts_on: date
+    ends_on: date | None = None
+
+
+def coming(rows: Iterable[tuple[int, date, date | None]], today: date) -> list[Coming]:
+    """Of rows of a grant (instances, from, to) what more begins later, the first first; rows of the same days are one."""
+    sums: dict[tuple[date, date | None], int] = {}
+    for delta, first, last in rows:
+        if first > today:
+            sums[first, last] = sums.get((first, last), 0) + delta
+    found = [Coming(count, first, last) for (first, last), count in sums.items() if count > 0]
+    return sorted(found, key=lambda one: (one.starts_on, one.ends_on or date.max))
+
+
+@dataclass(frozen=True)
 class Joined:
     """Everything about one type in one Region."""
 
@@ -94,6 +113,7 @@ class Joined:
     allowed: Sequence[Allowed] = ()
     granted_hours: int | None = None  # accelerator-hours of the whole cycle; None: no number, or no end
     used_hours: int | None = None  # None: not measured
+    coming: Sequence[Coming] = ()  # what is granted from a later day
 
     @property
     def word(self) -> str:

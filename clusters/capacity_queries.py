@@ -155,6 +155,18 @@ def used_of(participations: set[Any]) -> dict[tuple[Any, str, str], int]:
     return found
 
 
+def coming_of(participations: set[Any]) -> dict[tuple[Any, str, str], list[capacity.Coming]]:
+    """(participation, Region, type) -> what is granted from a later day. One query."""
+    today = timezone.now().date()
+    rows = LedgerRow.objects.filter(
+        participation__in=participations, ledger=LedgerRow.Ledger.GRANT, starts_on__gt=today
+    ).order_by()
+    found: dict[tuple[Any, str, str], list[tuple[int, date, date | None]]] = defaultdict(list)
+    for pid, region, kind, *row in rows.values_list(*PLACE, "delta", "starts_on", "ends_on"):
+        found[pid, region, kind].append((row[0], row[1], row[2]))
+    return {key: capacity.coming(each, today) for key, each in found.items()}
+
+
 def joined_of(participations: Iterable[Any]) -> dict[Any, list[capacity.Joined]]:
     """By participation: each type and Region of which something is granted, allowed, reserved or held. Eight queries in all."""
     who = {row.pk: row for row in Participation.objects.filter(pk__in=list(participations)).select_related("cycle")}
@@ -173,7 +185,7 @@ def joined_of(participations: Iterable[Any]) -> dict[Any, list[capacity.Joined]]
         held[pid, region, kind][option] = total
     reserved = _reserved(who)
     allowed = _allowed(who.values())
-    used = _used_hours(who)
+    used, today = _used_hours(who), timezone.now().date()
     found: dict[Any, list[capacity.Joined]] = defaultdict(list)
     for key in sorted({*lines, *grants, *held, *reserved}, key=lambda key: (key[1], key[2])):
         pid, region, name = key
@@ -187,6 +199,7 @@ def joined_of(participations: Iterable[Any]) -> dict[Any, list[capacity.Joined]]
                 kind, granted, held.get(key, {}), reserved.get(key, {}),
                 allowed=[_as_allowed(row, kind) for row in allowed.get((who[pid].tenant_id, region), ()) if _counts(row, name)],
                 granted_hours=total if granted.total is not None else None, used_hours=used.get(key),
+                coming=capacity.coming([row[1:] for row in grants[key]], today),
             )
         )  # fmt: skip
     return found

@@ -224,12 +224,14 @@ def reservations() -> QuerySet[Reservation]:
 
 
 def granted_and_used() -> list[dict[str, Any]]:
-    """Per grant: approved instances beside what clusters of that type and Region take."""
+    """Per grant: approved instances beside what clusters of that type and Region take, and what is granted from a later day."""
     grants = list(QuotaGrant.objects.select_related("tenant").order_by("tenant__slug", "region", "instance_type"))
-    used = capacity_queries.used_of({grant.participation_id for grant in grants})
+    places = {grant.participation_id for grant in grants}
+    used, coming = capacity_queries.used_of(places), capacity_queries.coming_of(places)
+    keys = [(grant.participation_id, grant.region, grant.instance_type) for grant in grants]
     return [
-        {"grant": grant, "used": used.get((grant.participation_id, grant.region, grant.instance_type), 0)}
-        for grant in grants
+        {"grant": grant, "used": used.get(key, 0), "coming": coming.get(key, [])}
+        for grant, key in zip(grants, keys, strict=True)
     ]
 
 

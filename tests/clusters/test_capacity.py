@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from clusters import capacity_queries
 from clusters.actions import capacity as acting
-from clusters.capacity import Kind, hours, joined
+from clusters.capacity import Coming, Kind, coming, hours, joined
 from clusters.capacity_effect import Change, Circumstances, effect, least_within, rows, rule
 from clusters.granted import Granted
 from clusters.models import CapacityRequest, LedgerRow, QuotaGrant
@@ -161,6 +161,26 @@ def test_a_large_one_is_decided_by_somebody_else_and_small_ones_by_the_rule(worl
     second = asked_for(world, made, instances=1, ends_on=timezone.now().date())
     assert (first.state, first.rule, second.state) == ("granted", "small", "waiting")
     assert granted(world) == {"ap-northeast-1": 25}
+
+
+def test_what_is_granted_from_a_later_day_is_told_with_its_days():
+    later, last = date(2027, 4, 19), date(2027, 7, 11)
+    steps = [(4, DAY, None), (2, later, last), (2, later, last), (1, last, None), (-1, last, None), (3, last, last)]
+    assert coming(steps, DAY) == [Coming(4, later, last), Coming(3, last, last)]
+    assert coming(steps, last) == []
+
+
+def test_pages_say_from_when_a_later_grant_holds_and_not_that_none_is_allowed(world):
+    made, today = examples.make(world, world.hoshi, 1), timezone.now().date()
+    wish = {"region": "us-east-1", "starts_on": today + timedelta(days=20), "ends_on": today + timedelta(days=40)}
+    row, manager = asked_for(world, made, **wish), world.person("programme_manager")
+    with acting_for(world.hoshi, staff=True):
+        acting.decide(asked=row, grants=True, why="ok", budget_line=LINE, person=manager, by=manager.actor)
+    client = Client()
+    client.force_login(world.person("business_lead"), BACKEND)
+    for address in ("/t/hoshi/capacity/", "/", "/t/hoshi/"):
+        page = client.get(address).content.decode()
+        assert "none allowed" not in page and "nothing yet" in page and '4 × <span class="mono">p5.48xlarge' in page
 
 
 def test_giving_back_and_another_region(world):
