@@ -98,8 +98,9 @@ def _of_the_office(request: Request) -> None:
 @SHIFTS.described
 @endpoint("GET")
 def shifts(request: Request) -> Response:
-    """Shifts of all teams, the latest first."""
-    return SHIFTS.answer(request, DutyShift.objects.all())
+    """Shifts of all teams, the latest first; none for a token of one participant."""
+    narrowed = request.token is not None and request.token.tenant_id is not None
+    return SHIFTS.answer(request, DutyShift.objects.none() if narrowed else DutyShift.objects.all())
 
 
 @allow(READ_DUTY, write=roles.REVIEW)

@@ -495,7 +495,8 @@ def _history(made: Examples, participation: Participation, world: World) -> None
     person = world.person("ml_engineer", made.tenant)
     made.by_noun["imports"] = Import.objects.create(
         tenant=made.tenant, table="model", name="models.csv", format="csv", state="checked", person=person, role="ml_engineer",
-        asked_by=person.actor, rows=2, added=1, same=1, marks=[[2, "0a1b2c3d4e5f"]], problems=[], meanwhile=[2],
+        asked_by=person.actor, rows=2, added=1, same=1, marks=[[2, "0a1b2c3d4e5f"]], meanwhile=[2],
+        problems=[{"line": 3, "column": "name", "sentence": "It is empty."}], problem_count=1,
         changes=[{"line": 2, "what": "new", "name": "M9", "cells": [["name", "", "Nine"]]}],
     )  # fmt: skip
     text = (
