@@ -7,17 +7,16 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.budgets import queries as budget_queries
 from clusters.models import Job
-from program import reports
-from program.models import ActionItem, OnboardingStep, Report
+from program import first_steps, reports
+from program.models import ActionItem, Onboarding, Report
 from program.queries import sessions_ahead
 from support import queries as cases
 from tenants.models import Assignment, DataIngest, Milestone, Participation, Person, holding
@@ -69,6 +68,7 @@ def shown(*, person: Person, role: str, now: datetime) -> dict[str, Any]:
         "waits_in_all": len(waits),
         "days": days(today, zone)[:MOST],
         "helpers": helpers(today),
+        "first_steps": first_steps.left(role),
         "live_jobs": list(
             Job.objects.filter(state__in=cluster_states.JOB_LIVE, purpose=Job.Purpose.TRAINING)
             .select_related("tenant", "cluster")
@@ -96,7 +96,7 @@ def budgets() -> list[dict[str, Any]]:
 
 
 def waiting(*, person: Person, role: str) -> list[Waiting]:
-    """What the participant itself has to do: cases that wait for it, action items, reports, steps of the way in, data."""
+    """What the participant itself has to do: cases that wait for it, action items, reports, data."""
     found = [
         Waiting(case.tenant.slug, f"{case.number} {case.title}", _("the case waits for your answer"),
                 reverse("case", args=[case.tenant.slug, case.pk]), case.next_step_due)
@@ -114,21 +114,6 @@ def waiting(*, person: Person, role: str) -> list[Waiting]:
         for report in Report.objects.filter(state__in=sorted(reports.OWED))
         .select_related("tenant").order_by("due_on")[:MOST]
     ]  # fmt: skip
-    steps = (
-        OnboardingStep.objects.filter(state="open")
-        .values("tenant__slug", "onboarding_id")
-        .annotate(left=Count("id"))
-        .order_by("tenant__slug")[:MOST]
-    )
-    found += [
-        Waiting(
-            row["tenant__slug"],
-            _("Onboarding"),
-            ngettext("%(n)s step is left", "%(n)s steps are left", row["left"]) % {"n": row["left"]},
-            reverse("onboarding_list", args=[row["tenant__slug"], row["onboarding_id"]]),
-        )
-        for row in steps
-    ]
     late = DataIngest.objects.filter(ready_on=None).exclude(engine_state="Cancelled")
     found += [
         Waiting(one.tenant.slug, one.name, _("the data is not ready"), f"{_of(one.tenant.slug)}#ingests", one.due_on)
@@ -156,6 +141,11 @@ def days(today: date, zone: ZoneInfo) -> list[Day]:
         Day(one.ends_at.astimezone(zone).date(), one.tenant.slug, f"{one.count} × {one.instance_type}", _("the reservation ends"),
             f"{_of(one.tenant.slug)}#reservations")
         for one in cluster_queries.reservations().filter(ends_at__gte=begins, ends_at__lt=ends).select_related("tenant")[:MOST]
+    ]  # fmt: skip
+    found += [
+        Day(one.held_at.astimezone(zone).date(), one.tenant.slug, _("Onboarding"), _("the session with %(name)s") % {"name": one.lead},
+            reverse("onboarding_list", args=[one.tenant.slug, one.pk]))
+        for one in Onboarding.objects.filter(held_at__gte=begins, held_at__lt=ends).select_related("tenant", "lead")[:MOST]
     ]  # fmt: skip
     for row in Participation.objects.select_related("cycle", "tenant").exclude(state__in=("closed", "withdrawn")):
         dates = {
@@ -185,6 +175,11 @@ def helpers(today: date) -> list[dict[str, Any]]:
         if (row.tenant_id, row.person_id) not in seen:
             seen.add((row.tenant_id, row.person_id))
             found.append({"person": row.person, "duty": DUTIES[row.duty], "tenant": row.tenant})
+    leading = Onboarding.objects.filter(tenant__in=list(tenants), completed_on=None).select_related("lead", "tenant")
+    for made in leading.order_by("held_at"):
+        if (made.tenant_id, made.lead_id) not in seen:
+            seen.add((made.tenant_id, made.lead_id))
+            found.append({"person": made.lead, "duty": _("Leads the onboarding"), "tenant": made.tenant})
     return found
 
 

@@ -269,6 +269,9 @@ REASONS = (
 )
 
 
+OF_STAFF = frozenset({"response_overdue", "approval", "no_lead"})  # what a participant can do nothing about
+
+
 def _reasons(row: Row, tally: Counter[str], stale: bool) -> list[Reason]:
     counts = Counter(tally)
     counts["no_lead"], counts["stale"] = int(not row.lead), int(stale)

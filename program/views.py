@@ -72,9 +72,13 @@ def portfolio(request: HttpRequest) -> HttpResponse:
     newest = live.stamp(rows)
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
+    staff = request.internal or request.role == roles.AUTOMATION
+    if not staff:
+        for row in rows:
+            row.reasons = [reason for reason in row.reasons if reason.code not in queries.OF_STAFF]
     context = {
         "rows": rows,
-        "staff": request.internal or request.role == roles.AUTOMATION,
+        "staff": staff,
         "urgent": [row for row in rows if row.reasons],
         "totals": _totals(rows),
         "unsettled": any(state not in cluster_states.AT_REST for row in rows for state in row.clusters),

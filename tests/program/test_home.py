@@ -7,8 +7,8 @@ from django.test import Client
 from django.utils import timezone
 
 from clusters.models import Reservation
-from program import home
-from program.models import Report
+from program import first_steps, home
+from program.models import Onboarding, Report
 from support.actions import ask_customer
 from support.models import Case
 from tenants.models import Milestone
@@ -76,3 +76,26 @@ def test_a_moment_falls_on_its_day_in_the_readers_zone(world: World, hoshi: Exam
         for zone, on in (("UTC", tomorrow), ("Asia/Tokyo", tomorrow + timedelta(days=1))):
             found = home.days(timezone.now().date(), ZoneInfo(zone))
             assert [one.on for one in found if one.what == "the reservation ends"] == [on]
+
+
+def test_first_steps_are_ticked_off_by_the_facts_and_link_where_the_reader_may_act() -> None:
+    facts = {name: name == "model" for name, *_rest in first_steps.STEPS}
+    shown = first_steps.steps(facts, tenant="hoshi", role="platform_engineer")
+    assert [one.done for one in shown].count(True) == 1 and shown[2].done
+    assert shown[7].address == "/t/hoshi/accounts/add/" and shown[1].address == ""
+    assert not any(one.address for one in first_steps.steps(facts, tenant="hoshi", role="viewer")[:-1])
+
+
+def test_a_newcomer_reads_the_first_steps_and_who_leads_the_onboarding(world: World, hoshi: Examples) -> None:
+    lead, held = world.person("lead_architect"), timezone.now() + timedelta(days=3)
+    with acting_for(world.hoshi, staff=True):
+        Onboarding.objects.all().delete()
+        place = hoshi["participations"]
+        Onboarding.objects.create(tenant=world.hoshi, participation=place, lead=lead, held_at=held, minutes=60)
+    page = signed_in(world.person("business_lead")).get("/")
+    [found] = page.context["first_steps"]
+    assert 0 < found.done < len(found.steps) and "First steps" in page.content.decode()
+    assert lead in [one["person"] for one in page.context["helpers"]]
+    assert "Onboarding" in [one.title for one in page.context["days"]]
+    assert "no lead architect" not in page.content.decode()
+    assert "first_steps" not in signed_in(world.person("programme_manager")).get("/").context
