@@ -263,6 +263,25 @@ def requests() -> QuerySet[CapacityRequest]:
     return CapacityRequest.objects.select_related("participation__cycle", "tenant").order_by("-created_at", "-id")
 
 
+def beside(row: CapacityRequest) -> QuerySet[CapacityRequest]:
+    """What else the participation asked for that waits, or was granted and is not over."""
+    today = timezone.now().date()
+    others = requests().filter(participation=row.participation_id, state__in=["waiting", "granted"])
+    return others.exclude(pk=row.pk).exclude(ends_on__lt=today).order_by("-state", "starts_on", "id")
+
+
+def asked_already(
+    participation: Any, *, kind: str, instance_type: str, region: str, starts_on: date, ends_on: date | None
+) -> QuerySet[CapacityRequest]:
+    """What waits already of the same kind, type and Region for some of the same days."""
+    found = requests().filter(
+        participation=participation, state="waiting", kind=kind, region=region,
+        instance_type=instance_type.removeprefix("ml."),
+    )  # fmt: skip
+    found = found.filter(Q(ends_on=None) | Q(ends_on__gte=starts_on))
+    return found.filter(starts_on__lte=ends_on) if ends_on else found
+
+
 def ledger() -> QuerySet[LedgerRow]:
     """Rows of what was granted, reserved and held, the newest first; what accounts allow is in their quotas."""
     rows = LedgerRow.objects.exclude(ledger=LedgerRow.Ledger.QUOTA)

@@ -30,6 +30,7 @@ from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.tables import as_csv
 
 NEWEST_ROWS = 50
+MOST_BESIDE = 10
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 RULES = {
     "small": gettext_noop("small: up to the programme's limit within 30 days"),
@@ -138,11 +139,19 @@ def ask(request: HttpRequest) -> HttpResponse:
     form = CapacityForm(
         posted(request), types=types, initial=dict(zip(("kind", "instance_type", "region"), sent, strict=True))
     )
-    refused, status = None, 200
+    refused, status, same = None, 200, []
     if request.method == "POST":
         status = 422
         if place is not None and form.is_valid():
-            made, refused = attempt(acting.ask, participation=place, by=request.actor, **form.cleaned_data)
+            told = dict(form.cleaned_data)
+            again, made = told.pop("again"), None
+            if not again:
+                like = {name: told[name] for name in ("kind", "instance_type", "region", "starts_on", "ends_on")}
+                same = list(capacity_queries.asked_already(place.pk, **like)[:MOST_BESIDE])
+            if same:
+                form.asks_again()
+            else:
+                made, refused = attempt(acting.ask, participation=place, by=request.actor, **told)
             if made is not None:
                 words = (
                     _("Granted at once.") if made.state == "granted" else _("Asked. The programme's office decides it.")
@@ -151,7 +160,8 @@ def ask(request: HttpRequest) -> HttpResponse:
                 return see_other(reverse("capacity_request", args=[request.tenant.slug, made.pk]))
             status = refused.status if refused else 422
     back = reverse("tenant_capacity", args=[request.tenant.slug])
-    context = {"form": form, "refused": refused, "back": back, "place": place}
+    waiting = list(capacity_queries.requests().filter(state="waiting")[:MOST_BESIDE]) if not same else []
+    context = {"form": form, "refused": refused, "back": back, "place": place, "same": same, "waiting": waiting}
     return render(request, "clusters/capacity_ask.html", context, status=status)
 
 
@@ -184,6 +194,7 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
         "row": row,
         "budget": effects.of_cost(row.participation_id, kept) if waits else None,
         "effect": _in_figures(kept),
+        "beside": list(capacity_queries.beside(row)[:MOST_BESIDE]),
         "rule": RULES.get(row.rule, ""),
         "form": (form or DecisionForm(initial={"version": row.version}, lines=lines)) if decides else None,
         "own": waits and request.role in roles.APPROVE and not decides,

@@ -241,6 +241,13 @@ class CapacityForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy("What it is for, and what becomes of it otherwise. It stays in the history."),
     )
+    again = forms.BooleanField(
+        label=gettext_lazy("Ask for it in addition to what waits already"), required=False, widget=forms.HiddenInput
+    )
+
+    def asks_again(self) -> None:
+        """Show the tick that it is wanted in addition; before, it is hidden."""
+        self.fields["again"].widget = forms.CheckboxInput()
 
     def __init__(self, *args: Any, types: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

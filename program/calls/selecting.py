@@ -25,6 +25,7 @@ from tenants.web.problems import Refused
 from tenants.work import due
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+ENGINE = "engine"  # the programme itself, in no person's name
 CRITERIA = ("performance", "openness", "feasibility")
 
 
@@ -111,7 +112,7 @@ def decide(
     with acting_for(tenant, staff=True):
         made = _participation(row, by)
         move(row, "selected", by=by, columns=columns | {"became": made.pk}, number=row.number, why=why)
-        _ask_for_what_it_needs(row, made, by)
+        _ask_for_what_it_needs(row, made)
         _invite(row, tenant, by)
         _tell(row)
     return applying.fresh(row)
@@ -176,21 +177,25 @@ def _participation(row: Application, by: str) -> Participation:
     return made
 
 
-def _ask_for_what_it_needs(row: Application, made: Participation, by: str) -> None:
-    """Each span becomes a request for capacity: wanted, and decided like any other."""
+def _ask_for_what_it_needs(row: Application, made: Participation) -> None:
+    """Each span becomes a request for capacity: wanted, and decided like any other. The programme asks it out of the
+    application, so that whoever selected the application, and asked for nothing, may decide it."""
     today = timezone.now().date()
     for span in need.read(row.need):
         if span.ends_on < today:
             continue
         also = [*span.types[1:], *span.regions[1:]]
-        reason = _("%(number)s: from %(minimum)s to %(peak)s instances.") % {
-            "number": row.number, "minimum": span.minimum, "peak": span.peak,
-        }  # fmt: skip
+        told = {"number": row.number, "minimum": span.minimum, "peak": span.peak}
+        reason = (
+            _("Out of application %(number)s, which needs %(peak)s instances.")
+            if span.minimum == span.peak
+            else _("Out of application %(number)s, which needs at least %(minimum)s and at most %(peak)s instances.")
+        ) % told
         if also:
             reason += " " + _("Also possible: %(names)s.") % {"names": ", ".join(also)}
         capacity.ask(
             participation=made, kind="more", instance_type=span.types[0], region=span.regions[0], instances=span.peak,
-            starts_on=max(span.starts_on, today), ends_on=span.ends_on, reason=reason[:1000], by=by,
+            starts_on=max(span.starts_on, today), ends_on=span.ends_on, reason=reason[:1000], by=ENGINE,
         )  # fmt: skip
 
 

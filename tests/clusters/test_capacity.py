@@ -248,6 +248,10 @@ def test_the_pages_from_the_wish_to_the_decision(world):
         signed["platform_engineer"].post("/t/hoshi/capacity/ask/", form | {"ends_on": "2020-01-01"}).status_code == 422
     )
     where = asked["Location"]
+    again = signed["platform_engineer"].post("/t/hoshi/capacity/ask/", form)
+    assert again.status_code == 422 and where in again.content.decode() and 'name="again"' in again.content.decode()
+    twice = signed["platform_engineer"].post("/t/hoshi/capacity/ask/", form | {"again": "on"})
+    assert twice.status_code == 303 and where in signed["viewer"].get(twice["Location"]).content.decode()
     assert "days of it lie after the gate" in signed["viewer"].get(where).content.decode()
     assert "Budget line" not in signed["platform_engineer"].get(where).content.decode()
     assert where in signed["programme_manager"].get("/capacity/").content.decode()
