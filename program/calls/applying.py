@@ -192,7 +192,7 @@ def hold(application: Application, version: int | None) -> Application:
     with acting_for(application.tenant_id):
         row = Application.objects.select_for_update(of=("self",)).get(pk=application.pk)
     with acting_for(office(), staff=True):
-        row.call = Call.objects.select_related("cycle").get(pk=row.call_id)
+        row.call = Call.objects.select_related("cycle__programme").get(pk=row.call_id)
     if version is not None and row.version != version:
         sentence = _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
         raise Stale("stale", sentence % {"what": row.number}, version=row.version)
@@ -220,8 +220,8 @@ def unfit(found: Mapping[str, Any], call: Call, *, whole: bool) -> dict[str, lis
         need.read(found["need"]), known_types=calling.known_types(), known_regions=calling.known_regions(),
         most_instances=call.most_instances, most_hours=call.most_hours, each=calling.each,
     )  # fmt: skip
-    for index, _field, sentence in problems:
-        where = "need" if index is None else f"need[{index}]"
+    for index, field, sentence in problems:
+        where = "need" if index is None else f"need[{index}].{field}"
         fields.setdefault(where, []).append(sentence)
     return fields
 

@@ -2,9 +2,11 @@
 
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.db.models import F
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from clusters import facts
@@ -16,6 +18,7 @@ from support.writing import text_of
 from tenants.actions import plain
 from tenants.history import timeline
 from tenants.history.moves import move
+from tenants.models import Cycle
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused, Stale
 
@@ -38,6 +41,12 @@ def known_regions() -> list[str]:
     return sorted(facts.load().zones)
 
 
+def said(moment: datetime, cycle: Cycle) -> str:
+    """A moment as people write it, in the time zone of the cycle's programme."""
+    zone = cycle.programme.timezone
+    return f"{date_format(timezone.localtime(moment, ZoneInfo(zone)), 'DATETIME_FORMAT')} ({zone})"
+
+
 def draft(*, by: str, **values: Any) -> Call:
     """Write a call down. Nobody but staff sees it before it is opened. Raises Refused with the field."""
     place = office()
@@ -51,14 +60,14 @@ def _clean(values: dict[str, Any]) -> dict[str, Any]:
     found = {"text": "", "most_instances": None, "most_hours": None, "small_hours": 0} | values
     found["title"] = text_of(found["title"], _("a title"), 200, "title")
     if found["closes_at"] <= found["opens_at"]:
-        told = {"asked": found["closes_at"].isoformat(), "opens": found["opens_at"].isoformat()}
-        sentence = _("'closes_at' is %(asked)s; it has to be later than the opening, %(opens)s.") % told
+        told = {name: said(found[f"{name}_at"], found["cycle"]) for name in ("closes", "opens")}
+        sentence = _("The call would close at %(closes)s; it has to be later than the opening, %(opens)s.") % told
         raise Refused("closes_at", sentence, status=422, field="closes_at")
     return found
 
 
 def _hold(call: Call, version: int | None) -> Call:
-    row = Call.objects.select_for_update(of=("self",)).select_related("cycle").get(pk=call.pk)
+    row = Call.objects.select_for_update(of=("self",)).select_related("cycle__programme").get(pk=call.pk)
     if version is not None and row.version != version:
         sentence = _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
         raise Stale("stale", sentence % {"what": row.title}, version=row.version)
@@ -95,7 +104,7 @@ def open_call(*, call: Call, by: str, version: int | None = None) -> Call:
         row = _hold(call, version)
         if row.closes_at <= timezone.now():
             sentence = _("It would have closed at %(closes)s already. Give it a later closing time first.")
-            raise Refused("call_over", sentence % {"closes": row.closes_at.isoformat()}, field="closes_at")
+            raise Refused("call_over", sentence % {"closes": said(row.closes_at, row.cycle)}, field="closes_at")
         if row.cycle.state == "closed":
             raise Refused("cycle_closed", _("%(cycle)s is closed.") % {"cycle": row.cycle})
         move(row, "open", by=by, title=row.title, closes=row.closes_at.isoformat(timespec="minutes"))
@@ -119,7 +128,7 @@ def refuse_unless_it_takes(call: Call, now: datetime) -> None:
     """Raises Refused with the moment at which it opens or closed."""
     if takes(call, now):
         return
-    told = {"title": call.title, "opens": call.opens_at.isoformat(), "closes": call.closes_at.isoformat()}
+    told = {"title": call.title} | {name: said(getattr(call, f"{name}_at"), call.cycle) for name in ("opens", "closes")}
     if call.state == "open" and now < call.opens_at:
         raise Refused("not_open_yet", _("%(title)s opens at %(opens)s; come back then.") % told)
     raise Refused("call_over", _("%(title)s takes no applications any more; it closed at %(closes)s.") % told)

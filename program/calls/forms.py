@@ -58,11 +58,14 @@ class CallForm(forms.Form):
         help_text=_("Of one application. Empty: no limit."),
     )
     small_hours = forms.IntegerField(
-        label=_("Small up to, accelerator-hours"),
+        label=_("Decide at once up to, accelerator-hours"),
         min_value=0,
         max_value=calling.MOST_SMALL,
         initial=0,
-        help_text=_("Applications up to this are decided without reviewers, also before the call closes. 0: none."),
+        help_text=_(
+            "An application whose whole need stays within this may be decided at once: without scores, and while the call "
+            "is still open. 0: each waits until the call is closed and somebody scored it."
+        ),
     )
     version = version()
 
@@ -137,6 +140,7 @@ class ApplicationForm(forms.ModelForm):
 
     def __init__(self, *args: Any, fixed_name: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.elsewhere: list[tuple[str, str]] = []  # (where on the page, what is wrong there)
         self.fields["procure"].choices = [("", _("Not said")), *Application.Procure.choices]
         self.fields["organisation"].disabled = fixed_name
         for name in NEEDED:
@@ -235,9 +239,7 @@ class DecideForm(forms.Form):
         label=_("Short name"),
         max_length=40,
         required=False,
-        help_text=_(
-            "For a new organisation that is selected; it stands in addresses. Lower-case letters, digits, dashes."
-        ),
+        help_text=_("It stands in addresses and does not change later. Lower-case letters, digits, dashes."),
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}),
     )
     organisation = forms.ChoiceField(
@@ -248,6 +250,7 @@ class DecideForm(forms.Form):
     def __init__(self, *args: Any, newcomer: bool, known: list[Tenant], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.known = {one.slug: one for one in known}
+        self.fields["slug"].needed_later = _("needed for a new organisation")
         if newcomer:
             self.fields["organisation"].choices = [
                 ("", _("It is new")),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 HOURS_A_DAY = 24
@@ -99,10 +100,13 @@ def problems(
                 told = {"asked": ", ".join(strange)[:60] or "–", "known": ", ".join(sorted(known))}
                 yield index, field, _("'%(asked)s' is not known here; choose of: %(known)s.") % told
         if not YEARS[0] <= span.starts_on.year <= YEARS[1]:
-            told = {"asked": span.starts_on.isoformat(), "first": YEARS[0], "last": YEARS[1]}
+            told = {"asked": date_format(span.starts_on, "DATE_FORMAT"), "first": YEARS[0], "last": YEARS[1]}
             yield index, "starts_on", _("%(asked)s is no day of the years %(first)s to %(last)s; correct it.") % told
         elif span.ends_on < span.starts_on:
-            told = {"asked": span.ends_on.isoformat(), "first": span.starts_on.isoformat()}
+            told = {
+                "asked": date_format(span.ends_on, "DATE_FORMAT"),
+                "first": date_format(span.starts_on, "DATE_FORMAT"),
+            }
             yield index, "ends_on", _("%(asked)s is before the first day, %(first)s; choose a later day.") % told
         elif span.ends_on - span.starts_on > LONGEST:
             yield index, "ends_on", _("A span lasts at most five years; choose an earlier last day.")

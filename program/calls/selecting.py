@@ -1,11 +1,13 @@
 """Selection: reviewers score, and a decision makes of an application a participant, once, in one transaction."""
 
 import re
-from datetime import timedelta
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from clusters.actions import capacity
@@ -26,6 +28,7 @@ from tenants.work import due
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 ENGINE = "engine"  # the programme itself, in no person's name
+MOST_ALIKE = 20
 CRITERIA = ("performance", "openness", "feasibility")
 
 
@@ -66,6 +69,30 @@ def score(
             application_id=row.pk, reviewer=person, defaults=given | {"reason": reason, "tenant": place}
         )
     return kept
+
+
+def alike(row: Application) -> list[Application]:
+    """Other applications to the same call under the same name or from the same address, whoever began them.
+
+    For staff alone: that others apply, or how they are called, is nothing an applicant learns.
+    """
+    with reading_everyone():
+        rows = Application.objects.filter(call=row.call_id).exclude(pk=row.pk).exclude(state="withdrawn")
+        found = [
+            one for one in rows.select_related("tenant").order_by("created_at")
+            if same_name(one.organisation, row.organisation) or one.contact_email == row.contact_email
+        ]  # fmt: skip
+    return found[:MOST_ALIKE]
+
+
+def short_name(organisation: str, taken: Collection[str]) -> str:
+    """A short name to begin with, made of the organisation's; empty where none of its letters fits an address."""
+    made = slugify(organisation)[:40].replace("_", "-").strip("-")
+    for number in range(1, 100):
+        found = made if number == 1 else f"{made[:36].rstrip('-')}-{number}"
+        if made and found not in taken:
+            return found
+    return ""
 
 
 def is_small(row: Application, call: Call) -> bool:
@@ -119,19 +146,30 @@ def decide(
 
 
 def _refuse_undecidable(row: Application) -> None:
-    now = timezone.now()
-    if is_small(row, row.call):
-        return
-    if calling.takes(row.call, now):
-        told = {"closes": row.call.closes_at.isoformat(), "hours": row.call.small_hours}
-        sentence = _(
-            "The call takes applications until %(closes)s. Close it first; only up to %(hours)s are decided before."
-        )
-        raise Refused("call_open", sentence % told)
     with acting_for(office(), staff=True):
         scored = ApplicationScore.objects.filter(application_id=row.pk).exists()
+    found = undecidable(row, row.call, scored=scored, now=timezone.now())
+    if found is not None:
+        raise found
+
+
+def undecidable(row: Application, call: Call, *, scored: bool, now: datetime) -> Refused | None:
+    """Why it cannot be decided at this moment; None: it can."""
+    if is_small(row, call):
+        return None
+    if calling.takes(call, now):
+        told = {"closes": calling.said(call.closes_at, call.cycle), "hours": f"{call.small_hours:,}"}
+        if call.small_hours:
+            sentence = _(
+                "The call takes applications until %(closes)s. Close it first; only a need of up to %(hours)s "
+                "accelerator-hours is decided before."
+            )
+        else:
+            sentence = _("The call takes applications until %(closes)s. Close it first; then it can be decided.")
+        return Refused("call_open", sentence % told)
     if not scored:
-        raise Refused("not_scored", _("Nobody has scored %(number)s yet; score it first.") % {"number": row.number})
+        return Refused("not_scored", _("Nobody has scored %(number)s yet; score it first.") % {"number": row.number})
+    return None
 
 
 def _organisation(row: Application, slug: str, organisation: Tenant | None, by: str) -> Tenant:

@@ -1,5 +1,6 @@
 """Pages of calls: the list and one call, an application with its answers, scores and decision, and the public door."""
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -16,10 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from program.calls import applying, calling, demand, need, queries, selecting
 from program.calls import forms as asking
-from program.models import Application, ApplicationScore, Call
+from program.models import Application, ApplicationScore, Call, Onboarding
 from program.session_forms import zone_of
 from tenants.field_labels import field_label
-from tenants.models import Cycle, Membership, Tenant, holding
+from tenants.mail import address
+from tenants.models import Cycle, Membership, Participation, Tenant, holding
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -29,9 +31,10 @@ from tenants.web.problems import Refused, Stale
 from tenants.web.throttles import refuse_a_flood
 
 BEGUN_FROM_ONE_PLACE, SENT_FROM_ONE_PLACE = "30/hour", "600/hour"
+SPAN = re.compile(r"need\[(\d+)\]\.(\w+)")
 DONE = {
     "save": gettext_lazy("Your answers are kept. They are not handed in yet."),
-    "hand_in": gettext_lazy("It is handed in. You can change it until the call closes."),
+    "hand_in": gettext_lazy("It is handed in."),
     "withdraw": gettext_lazy("It is withdrawn."),
 }
 
@@ -79,8 +82,10 @@ def _shown(request: HttpRequest, row: Call, refused: Refused | None = None) -> H
         "takes": calling.takes(row, now),
         "ahead": row.state == "open" and now < row.opens_at,
         "apply_at": _where_to_apply(request, row, now),
+        "public_at": address("apply_begin", row.pk) if request.internal and row.state != "closed" else "",
         "refused": refused,
         "office": Tenant.objects.get(is_office=True) if request.role in roles.REVIEW else None,
+        "closing": "closing" in request.GET and row.state == "open" and request.role in roles.REVIEW,
     }
     if request.internal:
         context |= _for_staff(request, row)
@@ -276,6 +281,13 @@ def _answered(request: HttpRequest, row: Application, here: str, actor: str, tok
         refused = Refused("unknown_do", _("Choose what to do with it."), status=422)
         return _page(request, row, here, form, spans, refused, writes=writes, token=token)
     if not (form.is_valid() and spans.is_valid()):
+        for one in spans.forms:
+            form.elsewhere += [
+                (one[name].id_for_label, f"{one[name].label}: {sentence}")
+                for name, sentences in one.errors.items()
+                if name in one.fields
+                for sentence in sentences
+            ]
         return _page(request, row, here, form, spans, writes=writes, token=token, status=422)
     told = dict(form.cleaned_data)
     version = told.pop("version")
@@ -300,15 +312,18 @@ def _placed(form: forms.Form, spans: Any, refused: Refused) -> Refused:
     if isinstance(refused, Stale):
         form.data = form.data.copy()
         form.data["version"] = str(refused.facts["version"])
+    filled = [one for one in spans.forms if one.cleaned_data and not one.cleaned_data.get("DELETE")]
     for name, sentences in refused.facts.get("fields", {}).items():
+        at = SPAN.fullmatch(name)
         for sentence in sentences:
             if name in form.fields:
                 form.add_error(name, sentence)
-            elif name.startswith("need["):
-                filled = [one for one in spans.forms if one.cleaned_data and not one.cleaned_data.get("DELETE")]
-                filled[int(name[5:-1])].add_error(None, sentence)
+            elif at:
+                one = filled[int(at[1])]
+                one.add_error(at[2], sentence)
+                form.elsewhere.append((one[at[2]].id_for_label, sentence))
             else:
-                form.add_error(None, sentence)
+                form.elsewhere.append(("profile", sentence))
     return refused
 
 
@@ -386,17 +401,26 @@ def _for_reviewers(request: HttpRequest, row: Application, call: Call, bound: di
         editions = queries.editions(row)
     names = actor_names({one["by"] for one in editions} | {row.decided_by} - {""})
     for one in editions:
-        one["by"] = names.get(one["by"], one["by"])
+        # Without an account the link of the mail is who wrote it.
+        one["by"] = _("the applicant") if one["by"] == "engine" else names.get(one["by"], one["by"])
         one["fields"] = [field_label(Application.SUBJECT, name) for name in one["changes"]]
     mine = next((one for one in scores if one.reviewer_id == request.person.pk), None)
     waits = row.state in ("submitted", "waitlisted")
     initial = {name: getattr(mine, name) for name in (*selecting.CRITERIA, "reason")} if mine else {}
     newcomer = row.tenant.is_office
     known = list(Tenant.objects.filter(is_office=False).order_by("name")) if newcomer else []
+    begun = {"version": row.version, "slug": selecting.short_name(row.organisation, {one.slug for one in known})}
     decide_form = bound.get("decide") or asking.DecideForm(
-        newcomer=newcomer, known=known, initial={"version": row.version}, prefix="decide"
+        newcomer=newcomer, known=known, initial=begun, prefix="decide"
     )
+    decides = waits and not own and request.role in roles.PUBLISH
+    now = timezone.now()
+    cannot = selecting.undecidable(row, call, scored=bool(scores), now=now) if decides else None
     return {
+        "undecidable": cannot.sentence if cannot else "",
+        "still_open": cannot is not None and cannot.code == "call_open",
+        "alike": selecting.alike(row),
+        "next": _what_comes_next(request, row),
         "own": own,
         "scores": [{"row": one, "points": one.performance + one.openness + one.feasibility} for one in scores],
         "editions": editions,
@@ -405,8 +429,17 @@ def _for_reviewers(request: HttpRequest, row: Application, call: Call, bound: di
         "score_form": (bound.get("score") or asking.ScoreForm(initial=initial, prefix="score"))
         if waits and not own and request.role in roles.SCORE
         else None,
-        "decide_form": decide_form if waits and not own and request.role in roles.PUBLISH else None,
+        "decide_form": decide_form if decides and cannot is None else None,
     }
+
+
+def _what_comes_next(request: HttpRequest, row: Application) -> dict[str, Any] | None:
+    """Of what was selected: its participation, its onboarding, and whether the reader plans one."""
+    made = Participation.objects.filter(pk=row.became).first() if row.became else None
+    if made is None:
+        return None
+    there = Onboarding.objects.filter(participation=made).values_list("pk", flat=True).first()
+    return {"participation": made, "onboarding": there, "may_plan": request.role in roles.ONBOARD}
 
 
 @allow(roles.SCORE)

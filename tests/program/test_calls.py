@@ -179,7 +179,12 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     short = stranger.post(link, ANSWERS | {"project": "", "do": "hand_in"} | profile())
     assert short.status_code == 422 and "project" in short.content.decode()
     many = stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead(peak=101)))
-    assert many.status_code == 422 and b"this call allows 100" in many.content
+    assert many.status_code == 422 and b"this call allows 100" in many.content and b'href="#profile"' in many.content
+    late = ahead()
+    swapped = profile(need.Span(late.ends_on, late.starts_on, late.types, late.regions, 2, 4))
+    wrong = stranger.post(link, ANSWERS | {"do": "save"} | swapped).content.decode()
+    assert 'href="#id_need-0-ends_on"' in wrong and "is before the first day" in wrong
+    assert re.search(r'name="need-0-ends_on"[^>]*aria-invalid="true"', wrong)
     whole = stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead()))
     assert whole.status_code == 303
     again = stranger.post(link, ANSWERS | {"licence": "MIT", "do": "hand_in"} | profile(ahead(peak=6)))
@@ -190,7 +195,8 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
         assert ApplicationVersion.objects.filter(application=row.pk).count() == 2
 
     reader = manager.get(f"/t/programme/applications/{row.pk}/")
-    assert reader.status_code == 200 and b"licence" in reader.content
+    assert reader.status_code == 200 and b"licence" in reader.content and b"the applicant" in reader.content
+    assert b"decide-outcome" not in reader.content and b"Close it first" in reader.content  # a sentence, no form
     decision = {"decide-outcome": "selected", "decide-why": "It is open.", "decide-slug": "kumo"}
     early = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
     assert early.status_code in (409, 422) and b"Close it first" in early.content
@@ -199,12 +205,16 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     assert b"score it first" in unscored.content
     score = {"score-performance": 5, "score-openness": 5, "score-feasibility": 3, "score-reason": "Small team."}
     assert officer.post(f"/t/programme/applications/{row.pk}/score/", score).status_code == 303
+    offered = manager.get(f"/t/programme/applications/{row.pk}/").content
+    assert b'value="kumo-speech"' in offered and b"needed for a new organisation" in offered
     listed = manager.get(f"/calls/{pk}/?sort=points")
     assert b"Kumo Speech" in listed.content and b"13" in listed.content
     done = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
     assert done.status_code == 303 and done["Location"] == f"/t/kumo/applications/{row.pk}/", done.content
     assert manager.post(f"/t/kumo/applications/{row.pk}/decide/", decision).status_code in (409, 422)
 
+    after = manager.get(f"/t/kumo/applications/{row.pk}/").content.decode()
+    assert "What comes next" in after and 'href="/t/kumo/"' in after and "/onboard/" in after
     kumo = Tenant.objects.get(slug="kumo")
     with acting_for(kumo, staff=True):
         participation = Participation.objects.get()
@@ -220,6 +230,51 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     told_why = stranger.get(link)
     assert b"It is open." in told_why.content and b"Small team." not in told_why.content
     assert stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead())).status_code == 409
+
+
+@pytest.mark.django_db
+def test_the_doors_for_strangers_name_an_open_call_and_the_office_finds_its_address(world: World) -> None:
+    doors = ("/accounts/login/", "/join/")
+    for door in doors:
+        assert b'href="/apply/"' not in browser().get(door).content
+    call = open_call(world)
+    for door in doors:
+        page = browser().get(door).content.decode()
+        assert 'href="/apply/"' in page and "1 call is open" in page
+    officer = browser(world.person("programme_officer"))
+    page = officer.get(f"/calls/{call.pk}/").content.decode()
+    assert re.search(rf"https?://[^<]+/apply/{call.pk}/</pre>", page)
+    assert 'value="close"' not in page and 'href="?closing=1#closing"' in page
+    assert 'value="close"' in officer.get(f"/calls/{call.pk}/?closing=1").content.decode()
+    lead = browser(world.person("business_lead"))
+    assert b"public-address" not in lead.get(f"/calls/{call.pk}/").content
+    assert b'value="close"' not in lead.get(f"/calls/{call.pk}/?closing=1").content
+
+
+@pytest.mark.django_db
+def test_the_office_and_nobody_else_is_told_of_another_application_of_the_same_name(world: World) -> None:
+    call = open_call(world)
+    row = handed_in(world, call)
+    applying.begin_by_mail(call=call, email="kei@kumo.example", organisation="KUMO  speech")
+    page = browser(world.person("programme_officer")).get(f"/t/programme/applications/{row.pk}/").content
+    assert b"Others of this name" in page and b"AP-002" in page and b"kei@kumo.example" not in page  # a draft
+    link = re.search(r"/apply/mine/\S+/", applying.address_of(row))[0]
+    assert b"AP-002" not in browser().get(link).content
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "short"),
+    [
+        ("Kumo Speech", (), "kumo-speech"),
+        ("Kumo Speech", ("kumo-speech", "kumo-speech-2"), "kumo-speech-3"),
+        ("雲音声", (), ""),
+        ("A" * 60, (), "a" * 40),
+        ("_ & _", (), ""),
+    ],
+)
+def test_a_short_name_is_proposed_of_the_organisations_own(name: str, taken: tuple[str, ...], short: str) -> None:
+    found = selecting.short_name(name, taken)
+    assert found == short and (not found or selecting.SLUG.fullmatch(found))
 
 
 @pytest.mark.django_db

@@ -61,6 +61,8 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "applying": ("progress", gettext_lazy("being imported")),
     "imported": ("good", gettext_lazy("imported")),
     "selected": ("neutral", gettext_lazy("selected")),
+    "application.selected": ("good", gettext_lazy("selected")),
+    "call.open": ("good", gettext_lazy("open")),
     "onboarding": ("progress", gettext_lazy("onboarding")),
     "active": ("good", gettext_lazy("active")),
     "closing": ("progress", gettext_lazy("closing")),
@@ -128,9 +130,9 @@ ROLES: dict[str, Any] = {
 
 
 @register.simple_tag
-def state(word: str) -> str:
-    """A state as a tag: shape and colour of its family, and its words."""
-    family, words = FAMILIES.get(word, ("neutral", word))
+def state(word: str, of: str = "") -> str:
+    """A state as a tag: shape and colour of its family, and its words; `of` names a thing for which it means another."""
+    family, words = FAMILIES.get(f"{of}.{word}") or FAMILIES.get(word, ("neutral", word))
     return format_html('<span class="tag {}" data-state="{}">{}</span>', family, word, words)
 
 
