@@ -22,7 +22,7 @@ from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
 from clusters.parallelism import Place, check
-from program import home, queries, record_progress, reports
+from program import deciding, home, queries, record_progress, reports
 from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
@@ -69,10 +69,11 @@ def portfolio(request: HttpRequest) -> HttpResponse:
         return see_other(reverse("cases"))
     form = PortfolioFilters(request.GET, frameworks=framework_names())
     rows = [row for row in queries.portfolio(timezone.now()) if form.takes(row.participation)]
-    newest = live.stamp(rows)
+    staff = request.internal or request.role == roles.AUTOMATION
+    waits = deciding.to_decide(person=request.person, role=request.role) if staff else []
+    newest = live.stamp(rows, waits)
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
-    staff = request.internal or request.role == roles.AUTOMATION
     if not staff:
         for row in rows:
             row.reasons = [reason for reason in row.reasons if reason.code not in queries.OF_STAFF]
@@ -87,6 +88,7 @@ def portfolio(request: HttpRequest) -> HttpResponse:
         "chosen": form.chosen,
     }
     if context["staff"]:
+        context |= {"to_decide": waits}
         context["office"] = Tenant.objects.filter(is_office=True).first()
     else:
         context |= home.shown(person=request.person, role=request.role, now=timezone.now())

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from clusters.actions import capacity
 from clusters.models import Cluster
 from program.queries import portfolio
 from support import actions
@@ -13,6 +14,8 @@ from tenants.actions import assign, note_interaction
 from tenants.history import timeline
 from tenants.models import Participation, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
+from tests import examples
+from tests.clusters.test_pages import signed_in
 from tests.support.conftest import cluster_of
 
 NOW = datetime.now(UTC)
@@ -152,3 +155,20 @@ def test_it_costs_the_same_for_five_and_for_fifty_participants(world):
     few = cost()
     add(50)
     assert cost() == few <= 5
+
+
+def test_what_the_reader_may_decide_is_in_the_portfolio(world):
+    made, manager = examples.make(world, world.hoshi, 1), world.person("programme_manager")
+    with acting_for(world.hoshi):
+        told = {"kind": "more", "instance_type": "p5.48xlarge", "region": "us-east-1", "reason": "why"}
+        day = datetime.now(UTC).date()
+        wishes = [
+            capacity.ask(participation=made["participations"], instances=n, starts_on=day, by=by, **told)
+            for n, by in ((7, world.person("platform_engineer").actor), (9, manager.actor))
+        ]
+    page = signed_in(manager).get("/")
+    found = {one.address for one in page.context["to_decide"]}
+    at = [f"/t/hoshi/capacity-requests/{one.pk}/" for one in wishes]
+    assert at[0] in found and at[1] not in found and at[0] in page.content.decode()
+    assert signed_in(world.person("auditor")).get("/").context["to_decide"] == []
+    assert "to_decide" not in signed_in(world.person("business_lead")).get("/").context
