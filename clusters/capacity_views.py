@@ -192,7 +192,7 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
     kept = acting.effect_of(row).kept() if waits else row.effect
     context = {
         "row": row,
-        "budget": effects.of_cost(row.participation_id, kept) if waits else None,
+        "budget": effects.of_cost(row.participation_id, kept, row.starts_on) if waits else None,
         "effect": _in_figures(kept),
         "beside": list(capacity_queries.beside(row)[:MOST_BESIDE]),
         "rule": RULES.get(row.rule, ""),

@@ -17,7 +17,7 @@ from clusters.models import CapacityRequest, LedgerRow, Option, QuotaGrant
 from tenants import participating
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import ApiToken, Participation, Person, Programme, Tenant
+from tenants.models import ApiToken, Milestone, Participation, Person, Programme, Tenant
 from tenants.web.problems import Refused, Stale
 
 MOST_INSTANCES = QuotaGrant.MOST
@@ -37,7 +37,14 @@ def circumstances(participation: Participation, instance_type: str, region: str)
     except Refused:
         pass  # the effect says that there is no price
     accelerators = instance.accelerators if instance else None
-    return Circumstances(cycle.ends_on, cycle.stage_gate_on, accelerators, price, currency, dated)
+    gate = cycle.stage_gate_on or _gate(participation)
+    return Circumstances(cycle.ends_on, gate, accelerators, price, currency, dated)
+
+
+def _gate(participation: Participation) -> date | None:
+    """The next stage gate that the participant's own milestones name."""
+    gates = Milestone.objects.filter(participation=participation, kind=Milestone.Kind.GATE, done_on=None)
+    return gates.order_by("due_on").values_list("due_on", flat=True).first()
 
 
 def asked_of(row: CapacityRequest) -> Change:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +22,8 @@ class Effect:
     left: Decimal | None
     adds: Decimal | None
     reached: date | None
-    until: date
+    until: date  # the last day of the term
+    days_past: int = 0  # of what is asked for, after it: they bind nothing of this budget
 
     @property
     def left_after(self) -> Decimal | None:
@@ -53,12 +54,13 @@ def of_wish(participation: Any, wish: Configuration, cluster: Cluster | None = N
     before = queries.reckoning(known, book)
     after = queries.reckoning(queries.with_wish(known, wish, cluster), book)
     adds = None if set(after.unpriced) - set(before.unpriced) else after.total - before.total
-    until = known.term.day(known.term.ends)
+    until = known.term.last_day
     return Effect(place.cycle.programme.currency, before.budget, before.left, adds, after.reached, until)
 
 
-def of_cost(participation: Any, kept: Mapping[str, Any]) -> Effect | None:
-    """Of a request for capacity by its effect as it is kept: its cost is in the currency of the prices."""
+def of_cost(participation: Any, kept: Mapping[str, Any], starts_on: date | None = None) -> Effect | None:
+    """Of a request for capacity by its effect as it is kept: its cost is in the currency of the prices. Only its days up to
+    the end of the term bind the budget, as they will once it is granted; `starts_on` says from which day they are counted."""
     place = _place(participation)
     if place is None:
         return None
@@ -67,8 +69,19 @@ def of_cost(participation: Any, kept: Mapping[str, Any]) -> Effect | None:
     cost = Decimal(kept["cost"]) if kept.get("cost") else None
     rate = book.rate(str(kept.get("currency") or ""), known.term.day(known.term.now))
     adds = rounded(cost * rate) if cost is not None and rate is not None else None
-    until = known.term.day(known.term.ends)
-    return Effect(place.cycle.programme.currency, before.budget, before.left, adds, before.reached, until)
+    until = known.term.last_day
+    ends = date.fromisoformat(kept["until"]) if kept.get("until") else None
+    past, all_days = days_past(starts_on, ends, until)
+    if adds is not None and past:
+        adds = rounded(adds * (all_days - past) / all_days)
+    return Effect(place.cycle.programme.currency, before.budget, before.left, adds, before.reached, until, past)
+
+
+def days_past(first: date | None, last: date | None, end: date) -> tuple[int, int]:
+    """(days of first to last that lie after the end, days in all), first and last included."""
+    if first is None or last is None or last < first:
+        return 0, 0
+    return max(0, (last - max(end, first - timedelta(days=1))).days), (last - first).days + 1
 
 
 def _place(participation: Any) -> Participation | None:

@@ -28,10 +28,15 @@ class Term:
     def months(self) -> list[date]:
         """The first days of its months."""
         first, found = self.day(self.begins).replace(day=1), []
-        while first <= self.day(self.ends - timedelta(microseconds=1)):
+        while first <= self.last_day:
             found.append(first)
             first = month_of(first)[1] + timedelta(days=1)
         return found
+
+    @property
+    def last_day(self) -> date:
+        """The last day that belongs to it."""
+        return self.day(self.ends - timedelta(microseconds=1))
 
     def day(self, moment: datetime) -> date:
         return moment.astimezone(ZoneInfo(self.zone)).date()

@@ -409,6 +409,11 @@ def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(
         given_back = effects.of_cost(place, {"cost": "-5.00", "currency": "USD"})
         assert given_back.left_after == given_back.left + 5
         assert effects.of_cost(place, {"cost": "5", "currency": "XYZ"}).adds is None
+        last = effects.of_cost(place, {}).until
+        runs = {"cost": "10.00", "currency": "USD", "until": (last + timedelta(days=5)).isoformat()}
+        half = effects.of_cost(place, runs, last - timedelta(days=4))
+        assert (half.adds, half.days_past) == (5, 5)
+        assert effects.of_cost(place, runs, last + timedelta(days=3)).adds == 0
         NodeInstance.objects.create(
             tenant=world.hoshi, node=made["nodes"], instance_id="i-9", sat_from=timezone.now() - timedelta(days=9)
         )
