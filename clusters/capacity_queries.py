@@ -270,6 +270,16 @@ def beside(row: CapacityRequest) -> QuerySet[CapacityRequest]:
     return others.exclude(pk=row.pk).exclude(ends_on__lt=today).order_by("-state", "starts_on", "id")
 
 
+def usual_type(participation: Any) -> str:
+    """The type of which most is granted, else the one that waits longest; empty where there is neither."""
+    sums = LedgerRow.objects.filter(participation=participation, ledger=LedgerRow.Ledger.GRANT).order_by()
+    most = sums.values_list("instance_type").annotate(total=Sum("delta")).order_by("-total", "instance_type").first()
+    if most is not None and most[1] > 0:
+        return str(most[0])
+    waits = requests().filter(participation=participation, state="waiting").order_by("created_at", "id")
+    return waits.values_list("instance_type", flat=True).first() or ""
+
+
 def asked_already(
     participation: Any, *, kind: str, instance_type: str, region: str, starts_on: date, ends_on: date | None
 ) -> QuerySet[CapacityRequest]:

@@ -135,7 +135,8 @@ def ask(request: HttpRequest) -> HttpResponse:
     """Ask the programme for other capacity."""
     place: Any = participation_here()
     types = sorted(capacity_queries.accelerated_types())
-    sent = request.GET.get("kind", ""), request.GET.get("type", ""), request.GET.get("region", "")
+    usual = request.GET.get("type", "") or (capacity_queries.usual_type(place.pk) if place else "")
+    sent = request.GET.get("kind", ""), usual, request.GET.get("region", "")
     form = CapacityForm(
         posted(request), types=types, initial=dict(zip(("kind", "instance_type", "region"), sent, strict=True))
     )

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from clusters import facts, states
+from clusters import facts, offers, states
 from clusters.actions import quotas
 from clusters.models import Bucket, CapacityRequest, CloudAccount, Cluster, Option, QuotaGrant, Reservation
 from tenants.forms import BlockForm, WallTime
@@ -251,9 +251,8 @@ class CapacityForm(forms.Form):
 
     def __init__(self, *args: Any, types: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        known = facts.load()
-        self.fields["instance_type"].choices = [(name, name) for name in types]
-        regions = [(region, region) for region in sorted(known.zones)]
+        self.fields["instance_type"].choices = offers.type_choices(types)
+        regions = offers.region_choices(sorted(facts.load().zones))
         self.fields["region"].choices = regions
         self.fields["to_region"].choices = [("", gettext_lazy("the same")), *regions]
 

@@ -28,7 +28,7 @@ from clusters.models import (
     Operation,
     QuotaGrant,
 )
-from tenants.models import Participation
+from tenants.models import Membership, Participation, holding
 from tenants.queries import actor_names, history, lines, tenants
 from tenants.views import edit_block
 from tenants.wall import roles
@@ -37,6 +37,7 @@ from tenants.web import live, pages
 from tenants.web.attempt import attempt, posted, see_other
 
 MOST_ROWS = 200
+MOST_REQUESTERS = 6
 NEWEST_ENTRIES = 20
 NEWEST_RESOURCES = 6
 NEWEST_JOBS = 10
@@ -84,6 +85,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
         "engines": showing.ENGINES,
         "several": len(everybody) > 1,
         "request_at": _where_to_request(request, everybody),
+        "requesters": _requesters(request, everybody) if not found else [],
         "unsettled": any(row["state"] not in states.AT_REST for row in found),
         "poll": live.address(request, newest),
     }
@@ -112,6 +114,14 @@ def _where_to_request(request: HttpRequest, everybody: list[Any]) -> str:
     if request.role not in roles.OPERATE or len(everybody) != 1:
         return ""
     return reverse("request_cluster", args=[everybody[0].slug])
+
+
+def _requesters(request: HttpRequest, everybody: list[Any]) -> list[Membership]:
+    """Whoever of one's own organisation may request a cluster, where one may not."""
+    if request.role in roles.OPERATE or len(everybody) != 1:
+        return []
+    seats = Membership.objects.filter(holding(), tenant=everybody[0], role__in=roles.OPERATE)
+    return list(seats.select_related("person").order_by("person__name", "person__email")[:MOST_REQUESTERS])
 
 
 @allow(roles.READ)

@@ -5,16 +5,18 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, override
 
 from program import states
 from program.models import Onboarding, OnboardingStep
 from support.writing import moment, text_of
+from tenants.actions import assign
 from tenants.files import attach
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import Participation, Person
+from tenants.models import Assignment, Membership, Participation, Person, holding
 from tenants.web.problems import Refused, Stale
 
 NCCL = OnboardingStep.Measure.NCCL
@@ -42,9 +44,10 @@ def measure_of(text: str) -> str:
 
 
 def plan_onboarding(
-    *, participation: Participation, lead: Person, held_at: datetime, minutes: int, by: str
+    *, participation: Participation, lead: Person, held_at: datetime, minutes: int, by: str, looks_after: bool = False
 ) -> Onboarding:
-    """Set the session of a participation with its lead architect, and lay out the list."""
+    """Set the session of a participation with its lead architect, and lay out the list. `looks_after`: a member of staff who
+    leads it becomes the participant's lead too, where nobody is."""
     try:
         with transaction.atomic():
             made = Onboarding.objects.create(
@@ -62,7 +65,17 @@ def plan_onboarding(
     )
     facts = {"day": held_at.date().isoformat(), "steps": len(CHECKLIST)}
     timeline.record(states.ONBOARDING_PLANNED, about=made, by=by, **facts)
+    if looks_after and _is_staff(lead) and not _is_led(participation):
+        assign(person=lead, tenant=participation.tenant, duty="lead", by=by, starts_on=timezone.now().date())
     return made
+
+
+def _is_staff(person: Person) -> bool:
+    return Membership.objects.filter(holding(), person=person, tenant__is_office=True).exists()
+
+
+def _is_led(participation: Participation) -> bool:
+    return Assignment.objects.filter(holding(), tenant=participation.tenant_id, duty="lead").exists()
 
 
 def tick_step(

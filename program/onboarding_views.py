@@ -38,6 +38,12 @@ class PlanForm(forms.Form):
         widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "60"}, format="%Y-%m-%dT%H:%M"),
     )
     minutes = forms.IntegerField(label=gettext_lazy("Minutes"), min_value=1, max_value=24 * 60, initial=120)
+    looks_after = forms.BooleanField(
+        label=gettext_lazy("This person is the participant's lead architect from now on"),
+        required=False,
+        initial=True,
+        help_text=gettext_lazy("The participant sees who helps. Where somebody leads already, nothing changes."),
+    )
 
     def __init__(self, *args: Any, owners: list[Any], zone: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

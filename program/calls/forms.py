@@ -7,6 +7,7 @@ from django.conf import settings
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
+from clusters import offers
 from program.calls import calling, need, words
 from program.calls.applying import NEEDED
 from program.models import Application
@@ -175,8 +176,8 @@ class SpanForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["types"].choices = [(name, name) for name in calling.known_types()]
-        self.fields["regions"].choices = [(name, name) for name in calling.known_regions()]
+        self.fields["types"].choices = offers.type_choices(calling.known_types())
+        self.fields["regions"].choices = offers.region_choices(calling.known_regions())
         for name in ("minimum", "peak"):
             self.fields[name].unit = _("instances")
 

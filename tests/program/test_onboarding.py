@@ -12,7 +12,7 @@ from django.utils import timezone
 from program import onboarding
 from program.models import Onboarding, OnboardingStep
 from tenants.history.models import Entry
-from tenants.models import Attachment
+from tenants.models import Assignment, Attachment
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused, Stale
 from tests.conftest import World
@@ -50,6 +50,18 @@ def test_a_participation_has_one_list(world: World, made: Onboarding) -> None:
         onboarding.plan_onboarding(
             participation=made.participation, lead=made.lead, held_at=made.held_at, minutes=1, by="engine"
         )
+
+
+def test_who_leads_it_becomes_the_lead_where_nobody_is_and_is_staff(world: World) -> None:
+    told = {"participation": world.participations["umi"], "held_at": timezone.now(), "minutes": 9, "by": "engine"}
+    rows = Assignment.objects.filter(tenant=world.umi, duty="lead")
+    for person, leads in (("platform_engineer", 0), ("lead_architect", 1), ("programme_manager", 1)):
+        with acting_for(world.umi, staff=True):
+            lead = world.person(person, world.umi) if person == "platform_engineer" else world.person(person)
+            onboarding.plan_onboarding(lead=lead, looks_after=True, **told)
+            assert rows.count() == leads
+            OnboardingStep.objects.all().delete()
+            Onboarding.objects.all().delete()
 
 
 @pytest.mark.parametrize(
