@@ -263,6 +263,12 @@ def requests() -> QuerySet[CapacityRequest]:
     return CapacityRequest.objects.select_related("participation__cycle", "tenant").order_by("-created_at", "-id")
 
 
+def named_lines() -> list[str]:
+    """Budget lines that decisions named so far, those that are seen from here."""
+    rows = CapacityRequest.objects.exclude(budget_line="").order_by("budget_line")
+    return list(rows.values_list("budget_line", flat=True).distinct()[:50])
+
+
 def beside(row: CapacityRequest) -> QuerySet[CapacityRequest]:
     """What else the participation asked for that waits, or was granted and is not over."""
     today = timezone.now().date()

@@ -160,10 +160,19 @@ def ask(request: HttpRequest) -> HttpResponse:
                 messages.success(request, words)
                 return see_other(reverse("capacity_request", args=[request.tenant.slug, made.pk]))
             status = refused.status if refused else 422
+            refused = _at_its_field(form, refused)
     back = reverse("tenant_capacity", args=[request.tenant.slug])
     waiting = list(capacity_queries.requests().filter(state="waiting")[:MOST_BESIDE]) if not same else []
     context = {"form": form, "refused": refused, "back": back, "place": place, "same": same, "waiting": waiting}
     return render(request, "clusters/capacity_ask.html", context, status=status)
+
+
+def _at_its_field(form: Any, refused: Any) -> Any:
+    """A refusal about a field of the form is told there; any other stays what it is."""
+    if refused is None or refused.facts.get("field") not in form.fields:
+        return refused
+    form.add_error(refused.facts["field"], refused.sentence)
+    return None
 
 
 def _one(pk: UUID) -> CapacityRequest:
@@ -198,6 +207,7 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
         "beside": list(capacity_queries.beside(row)[:MOST_BESIDE]),
         "rule": RULES.get(row.rule, ""),
         "form": (form or DecisionForm(initial={"version": row.version}, lines=lines)) if decides else None,
+        "named_lines": capacity_queries.named_lines() if decides and not lines else [],
         "own": waits and request.role in roles.APPROVE and not decides,
         "may_withdraw": waits and not decides and request.role in roles.ASK_CAPACITY,
         "refused": refused,
@@ -223,7 +233,8 @@ def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
         if refused is None:
             messages.success(request, _("Granted.") if grants else _("Declined."))
             return see_other(reverse("capacity_request", args=[request.tenant.slug, row.pk]))
-    return _page(request, _one(pk), form, refused, refused.status if refused else 422)
+    status = refused.status if refused else 422
+    return _page(request, _one(pk), form, _at_its_field(form, refused), status)
 
 
 @allow(roles.ASK_CAPACITY)

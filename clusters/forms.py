@@ -282,7 +282,8 @@ class DecisionForm(forms.Form):
         label=gettext_lazy("Budget line"),
         max_length=120,
         required=False,
-        help_text=gettext_lazy("Out of which it is paid. Needed to grant it."),
+        help_text=gettext_lazy("Out of which it is paid."),
+        widget=forms.TextInput(attrs={"list": "budget-lines"}),
     )
     why = forms.CharField(
         label=gettext_lazy("Why"),
@@ -302,6 +303,7 @@ class DecisionForm(forms.Form):
                 help_text=old.help_text,
                 choices=[("", "–"), *((one, one) for one in lines)],
             )
+        self.fields["budget_line"].needed_later = gettext_lazy("needed to grant it")
 
 
 def _moment() -> forms.DateTimeInput:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, override
 
-from program import states
+from program import onboarding_telling, states
 from program.models import Onboarding, OnboardingStep
 from support.writing import moment, text_of
 from tenants.actions import assign
@@ -67,6 +67,7 @@ def plan_onboarding(
     timeline.record(states.ONBOARDING_PLANNED, about=made, by=by, **facts)
     if looks_after and _is_staff(lead) and not _is_led(participation):
         assign(person=lead, tenant=participation.tenant, duty="lead", by=by, starts_on=timezone.now().date())
+    onboarding_telling.tell(made)
     return made
 
 

@@ -7,9 +7,11 @@ from typing import Any
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from clusters import capacity_effect, facts, foresight, states
+from clusters import capacity_effect, capacity_telling, facts, foresight, states
 from clusters.actions.holding import lock
 from clusters.budgets import actions as budgets
 from clusters.capacity_effect import Change, Circumstances, Effect
@@ -25,6 +27,20 @@ LONGEST = 1000
 MOST_HOURS = 10_000_000
 LONGEST_DAYS = 5 * 366
 RECENTLY = timedelta(days=30)
+# As the forms call them.
+FIELDS: dict[str, Any] = {
+    "instance_type": gettext_lazy("Instance type"),
+    "region": gettext_lazy("Region"),
+    "to_region": gettext_lazy("The other Region"),
+    "kind": gettext_lazy("What is wanted"),
+    "option": gettext_lazy("How it is bought"),
+    "instances": gettext_lazy("Instances"),
+    "starts_on": gettext_lazy("From"),
+    "ends_on": gettext_lazy("Until"),
+    "reason": gettext_lazy("Why"),
+    "why": gettext_lazy("Why"),
+    "budget_line": gettext_lazy("Budget line"),
+}
 
 
 def circumstances(participation: Participation, instance_type: str, region: str) -> Circumstances:
@@ -145,12 +161,18 @@ def _refuse_nonsense(row: CapacityRequest) -> None:
         _refuse("instances", row.instances, _("Say a number from 1 to %(most)s.") % {"most": MOST_INSTANCES})
     if row.starts_on < today:
         _refuse("starts_on", row.starts_on, _("Nothing is granted for days that are over: say %(today)s or later.")
-                % {"today": today.isoformat()})  # fmt: skip
+                % {"today": date_format(today, "DATE_FORMAT")})  # fmt: skip
     if row.ends_on is not None and row.ends_on < row.starts_on:
-        _refuse("ends_on", row.ends_on, _("It has to be %(first)s or later.") % {"first": row.starts_on.isoformat()})
+        _refuse(
+            "ends_on",
+            row.ends_on,
+            _("It has to be %(first)s or later.") % {"first": date_format(row.starts_on, "DATE_FORMAT")},
+        )
     last = row.starts_on + timedelta(days=LONGEST_DAYS)
     if row.ends_on is not None and row.ends_on > last:
-        _refuse("ends_on", row.ends_on, _("It has to be %(last)s or earlier.") % {"last": last.isoformat()})
+        _refuse(
+            "ends_on", row.ends_on, _("It has to be %(last)s or earlier.") % {"last": date_format(last, "DATE_FORMAT")}
+        )
     if row.ends_on is None and row.kind == CapacityRequest.Kind.LONGER:
         _refuse("ends_on", "", _("Say until when."))
     if not row.reason.strip() or len(row.reason) > LONGEST:
@@ -159,7 +181,8 @@ def _refuse_nonsense(row: CapacityRequest) -> None:
 
 def _refuse(field: str, value: Any, hint: str) -> None:
     sentence = _("'%(value)s' cannot be taken for %(field)s. %(hint)s")
-    values = {"value": str(value)[:60], "field": field, "hint": hint}
+    said = date_format(value, "DATE_FORMAT") if isinstance(value, date) else str(value)[:60]
+    values = {"value": said, "field": FIELDS.get(field, field), "hint": hint}
     raise Refused("invalid", sentence % values, status=422, field=field)
 
 
@@ -201,12 +224,14 @@ def decide(
     if not grants:
         columns = {"why": why, "decided_by": by, "decided_at": Now()}
         move(row, "declined", by=by, columns=columns, number=row.number, why=why)
+        capacity_telling.tell(row, by)
         return CapacityRequest.objects.get(pk=row.pk)
     if row.kind != CapacityRequest.Kind.FEWER:
         participating.refuse_unless_permitted(row.participation, participating.CAPACITY)
     _lock(row)
     _refuse_more_back_than_granted(row)
     _grant(row, by=by, rule="", why=why, budget_line=budget_line)
+    capacity_telling.tell(row, by)
     return CapacityRequest.objects.get(pk=row.pk)
 
 

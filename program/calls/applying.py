@@ -178,6 +178,8 @@ def _edition(row: Application, by: str, changed: list[str]) -> None:
     number = row.edition + 1
     if row.state == "draft":
         move(row, "submitted", by=by, columns={"edition": number, "submitted_at": Now()}, number=row.number)
+        address = row.contact_email
+        mail.write_to(address=address, tenant=row.tenant_id, kind=RECEIPT_MAIL, key=str(row.pk), about=row.pk)
     else:
         Application.objects.filter(pk=row.pk).update(edition=number, submitted_at=Now())
         timeline.record(words.SAVED, about=row, by=by, number=row.number, edition=number, fields=changed)
@@ -278,6 +280,19 @@ def _compose(delivery: Delivery) -> tuple[mail.Message, str] | None:
 
 
 LINK_MAIL = mail.letter("application", name=gettext_lazy("Link of an application"), compose=_compose)
+
+
+def _compose_receipt(delivery: Delivery) -> tuple[mail.Message, str] | None:
+    row = _found(delivery.about)
+    if row is None or row.state != "submitted":
+        return None
+    context = {"row": row, "call": _titled(row), "address": address_of(row)}
+    return mail.Message("program/mail/application_received.txt", context), row.language
+
+
+RECEIPT_MAIL = mail.letter(
+    "application-received", name=gettext_lazy("Receipt of an application"), compose=_compose_receipt
+)
 
 
 def _compose_decision(delivery: Delivery) -> tuple[mail.Message, str] | None:

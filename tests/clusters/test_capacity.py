@@ -13,8 +13,9 @@ from clusters.capacity import Coming, Kind, coming, hours, joined
 from clusters.capacity_effect import Change, Circumstances, effect, least_within, rows, rule
 from clusters.granted import Granted
 from clusters.models import CapacityRequest, LedgerRow, QuotaGrant
+from tenants import mail
 from tenants.history.models import Entry
-from tenants.models import Cycle, Programme
+from tenants.models import Cycle, Delivery, Programme
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused
@@ -155,6 +156,15 @@ def test_a_large_one_is_decided_by_somebody_else_and_small_ones_by_the_rule(worl
         assert Entry.objects.filter(kind="capacity_request.granted").count() == 1
         declined = acting.decide(asked=own, grants=False, why="Not now.", person=manager, by=manager.actor)
         assert (declined.state, declined.why) == ("declined", "Not now.")
+        # Whoever asked is told, and nobody of what they decided themselves.
+        wished = Delivery.objects.filter(kind="capacity-decided").select_related("person", "tenant")
+        assert dict(wished.values_list("about", "person__email")) == {
+            row.pk: world.person("platform_engineer").email,
+            own.pk: lead.email,
+        }
+        letters = [mail.compose(one) for one in wished]
+        assert {"granted" in one.subject for one in letters} == {True, False}
+        assert all("It fits the plan." in one.body or "Not now." in one.body for one in letters)
     assert granted(world) == {"ap-northeast-1": 24}
     Programme.objects.update(small_request_hours=200)
     first = asked_for(world, made, instances=1, ends_on=timezone.now().date())
@@ -225,7 +235,8 @@ def test_what_is_refused_names_the_field(changes, field):
     } | changes  # fmt: skip
     with pytest.raises(Refused) as refused:
         acting._refuse_nonsense(CapacityRequest(**told))
-    assert refused.value.facts["field"] == field and field in str(refused.value.sentence)
+    assert refused.value.facts["field"] == field  # for programs; people read what their form calls it
+    assert str(acting.FIELDS[field]) in refused.value.sentence
 
 
 def test_the_pages_from_the_wish_to_the_decision(world):

@@ -187,6 +187,8 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     assert re.search(r'name="need-0-ends_on"[^>]*aria-invalid="true"', wrong)
     whole = stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead()))
     assert whole.status_code == 303
+    receipt = send_mail()[-1]
+    assert receipt.to == ["aiko@kumo.example"] and "AP-001" in receipt.subject and link in receipt.body
     again = stranger.post(link, ANSWERS | {"licence": "MIT", "do": "hand_in"} | profile(ahead(peak=6)))
     assert again.status_code == 303
     with reading_everyone():
@@ -225,8 +227,8 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
         assert (invited.email, invited.role, invited.language) == ("aiko@kumo.example", "business_lead", "ja")
         row = Application.objects.get()
         assert row.became == participation.pk
-    subjects = {one.subject for one in send_mail()[1:]}
-    assert len(subjects) == 2  # the decision, and the invitation
+    subjects = {one.subject for one in send_mail()[2:]}
+    assert len(subjects) == 2  # the decision, and the invitation; nothing is said any more of a receipt
     told_why = stranger.get(link)
     assert b"It is open." in told_why.content and b"Small team." not in told_why.content
     assert stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead())).status_code == 409

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from program import onboarding
 from program.models import Onboarding, OnboardingStep
+from tenants import mail
 from tenants.history.models import Entry
-from tenants.models import Assignment, Attachment
+from tenants.models import Assignment, Attachment, Delivery
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused, Stale
 from tests.conftest import World
@@ -43,6 +44,14 @@ def test_the_list_is_the_checklist_of_the_demo_file(made: Onboarding) -> None:
 
     assert [text for text, _measure in onboarding.CHECKLIST] == programme_file.read()["onboarding"]["checklist"]
     assert OnboardingStep.objects.filter(onboarding=made).count() == 12
+
+
+def test_the_leads_of_the_participant_are_told_of_it(world: World, made: Onboarding) -> None:
+    for one in Delivery.objects.filter(kind="onboarding-planned").select_related("person", "tenant"):
+        letter = mail.compose(one)
+        assert f"/t/hoshi/onboarding/{made.pk}/" in letter.body and "12 steps are left" in letter.body
+    people = set(Delivery.objects.filter(kind="onboarding-planned").values_list("person__email", flat=True))
+    assert people == {world.person("business_lead").email, world.person("technical_lead").email}
 
 
 def test_a_participation_has_one_list(world: World, made: Onboarding) -> None:
