@@ -172,13 +172,15 @@ class BlockForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if getattr(self.instance, "method", "snowball") != "snowball" and "engine_state" in self.fields:
+            del self.fields["engine_state"]  # these words are Snowball's; it is asked once that is the way
         for name, value in self.initial.items():
             if isinstance(value, Decimal):
                 self.initial[name] = f"{value.normalize():f}"
 
     def columns(self) -> dict[str, Any]:
         """The columns of the line, as typed."""
-        return {name: self.cleaned_data[name] for name in self._meta.fields if name != "why"}
+        return {name: self.cleaned_data[name] for name in self._meta.fields if name in self.fields and name != "why"}
 
     def validate_constraints(self) -> None:
         """The database's own rules, without their names."""

@@ -13,6 +13,7 @@ from django.test import Client
 from clusters.actions import launch_job
 from clusters.models import Job
 from tenants.actions import edit_record
+from tenants.forms import block_form
 from tenants.history.models import Entry
 from tenants.models import DataIngest, Evaluation, TrainingModel
 from tenants.queries import ages_of_blocks
@@ -210,3 +211,10 @@ def test_a_block_is_confirmed_without_a_change_and_is_fresh_again(world: World, 
     assert refused.status_code == 422 and "There is no block" in refused.content.decode()
     by_api = send(world, f"records/{hoshi['participations'].pk}/confirm/", {"block": "software"})
     assert by_api.status_code == 200 and by_api.json()["block"] == "software"
+
+
+def test_the_state_of_a_snowball_job_is_asked_only_where_that_is_the_way() -> None:
+    form_class = block_form(BLOCKS["ingest"])
+    assert "engine_state" not in form_class().fields
+    assert "engine_state" not in form_class(instance=DataIngest(method="link")).fields
+    assert "engine_state" in form_class(instance=DataIngest(method="snowball")).fields
