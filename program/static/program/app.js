@@ -29,8 +29,6 @@
   const lang = root.lang === "en" ? "en-GB" : root.lang || undefined;
   const relative = new Intl.RelativeTimeFormat(lang, { numeric: "auto", style: "long" });
   const exact = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium" });
-  const minute = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "short" });
-  const short = new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit" });
   const utc = new Intl.DateTimeFormat(lang, { dateStyle: "medium", timeStyle: "medium", timeZone: "UTC" });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const UNITS = [["year", 31536000], ["month", 2592000], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
@@ -49,7 +47,6 @@
       if (Number.isNaN(then.getTime()) || !element.dateTime.includes("T")) continue;
       element.title = `${exact.format(then)} (${zone})\n${utc.format(then)} (UTC)`;
       if ("relative" in element.dataset) element.textContent = ago(then.getTime(), now);
-      else if ("local" in element.dataset) element.textContent = element.dataset.local === "time" ? short.format(then) : minute.format(then);
     }
   }
 
