@@ -7,7 +7,7 @@ mail can be made at the last moment, a second mail kills the first one's link, a
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -31,6 +31,8 @@ from tenants.web.templatetags.show import ROLES
 from tenants.work import due
 
 LINK = re.compile(r"[A-Za-z0-9_-]{43}")
+# What other layers know of the name of whoever is invited; empty: nothing.
+NAMES: list[Callable[[Invitation], str]] = []
 UNKNOWN, OPEN, EXPIRED = "unknown", "open", "expired"
 Days = tuple[date, date | None]
 

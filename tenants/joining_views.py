@@ -75,7 +75,10 @@ def _without(request: HttpRequest, found: Invitation, token: str) -> HttpRespons
         sign_in = f"{reverse('account_login')}?next={reverse('invitation', args=[token])}"
         return render(request, "account/invitation.html", _shown(found, sign_in=sign_in))
     zone = Programme.objects.order_by("pk").values_list("timezone", flat=True).first() or "UTC"
-    form = NewPersonForm(posted(request), email=found.email, language=found.language, timezone=zone)
+    name = next((known for ask in inviting.NAMES if (known := ask(found))), "")
+    form = NewPersonForm(
+        posted(request), email=found.email, language=found.language, timezone=zone, initial={"name": name}
+    )
     if request.method == "POST" and form.is_valid():
         seat = inviting.accept(token=token, person=None, new=form.cleaned_data)
         login(request, seat.person, backend=BACKEND)

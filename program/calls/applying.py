@@ -21,11 +21,11 @@ from program.calls import calling, need, words
 from program.models import Application, ApplicationVersion, Call
 from program.sessions import office
 from support.writing import text_of
-from tenants import erasing, mail
+from tenants import erasing, inviting, mail
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.inviting import LINK, cleaned_address, digest_of
-from tenants.models import Delivery, Person, Tenant
+from tenants.models import Delivery, Invitation, Person, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
 
@@ -253,6 +253,16 @@ def forget_address(email: str, instead: str) -> None:
 
 
 erasing.FORGETTERS.append(forget_address)
+
+
+def name_of(invitation: Invitation) -> str:
+    """How whoever is invited called themselves when their organisation applied; empty where they did not."""
+    with acting_for(invitation.tenant_id):
+        rows = Application.objects.filter(contact_email=invitation.email).order_by("-created_at")
+        return rows.values_list("contact_name", flat=True).first() or ""
+
+
+inviting.NAMES.append(name_of)
 
 
 def address_of(row: Application) -> str:

@@ -43,8 +43,7 @@ def known_regions() -> list[str]:
 
 def said(moment: datetime, cycle: Cycle) -> str:
     """A moment as people write it, in the time zone of the cycle's programme."""
-    zone = cycle.programme.timezone
-    return f"{date_format(timezone.localtime(moment, ZoneInfo(zone)), 'DATETIME_FORMAT')} ({zone})"
+    return date_format(timezone.localtime(moment, ZoneInfo(cycle.programme.timezone)), "DATETIME_FORMAT")
 
 
 def draft(*, by: str, **values: Any) -> Call:

@@ -227,6 +227,9 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
         assert (invited.email, invited.role, invited.language) == ("aiko@kumo.example", "business_lead", "ja")
         row = Application.objects.get()
         assert row.became == participation.pk
+    letters = [one for one in send_mail() if "/join/" in one.body]
+    door = re.search(r"http\S+(/join/\S+/)", letters[-1].body)[1]
+    assert b'value="Aiko Mori"' in browser().get(door).content  # nobody is asked twice for a name
     subjects = {one.subject for one in send_mail()[2:]}
     assert len(subjects) == 2  # the decision, and the invitation; nothing is said any more of a receipt
     told_why = stranger.get(link)
