@@ -195,6 +195,26 @@ def _told(portal: Portal) -> Counter[str]:
     return Counter(entry["kind"] for entry in portal.rows("entries/") if entry["actor"] != "engine")
 
 
+def test_the_programme_goes_into_a_file_and_into_an_empty_installation(
+    tree: RunningTree, portal: Portal, tmp_path: Path
+) -> None:
+    """What the numbers have to be stands in the file that the demo began from."""
+    file, again = tmp_path / "programme.yaml", tmp_path / "again.yaml"
+    tree.manage("programme_export", str(file))
+    empty = RunningTree(tmp_path / "var", **FAST)
+    try:
+        empty.wait_until_ready()
+        empty.manage("programme_import", str(file))
+        there = Portal(empty, MANAGER)
+        empty.manage("programme_export", str(again))
+        assert {row["name"] for row in there.rows("clusters/")} == set(CLUSTERS)
+        assert len(there.rows("cases/")) == TOLD["totals"]["cases"]
+    finally:
+        empty.stop()
+    for written in (file, again):
+        assert programme_file.read(written)["totals"] == TOLD["totals"], written.name
+
+
 def test_a_second_start_loads_the_demo_again_changes_nothing_and_goes_on(tree: RunningTree, portal: Portal) -> None:
     before, made = _told(portal), Cloud(tree).created()
     assert tree.stop() == 0

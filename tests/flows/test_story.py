@@ -1,6 +1,6 @@
 """The whole story in a browser with every process running: request, approval, launch, failure, case, review, minutes;
 that of a job whose node dies: template, log and chart, suspect, replacement, on from its checkpoint; and that of somebody
-new: the invitation's mail, an account, the record, capacity asked for and granted."""
+new: the invitation's mail, an account, the record, capacity asked for and granted, and a change that outlives its author."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aiosmtpd.handlers import Message
 from playwright.sync_api import Browser, Page, expect
 
 from tests import programmes
-from tests.asking import Cloud
+from tests.asking import Cloud, Portal
 from tests.tree import RunningTree, free_port
 
 pytestmark = [pytest.mark.tree, pytest.mark.chromium]
@@ -388,3 +388,22 @@ def test_somebody_new_comes_from_the_mail_to_granted_capacity(
     expect(page.locator("[data-state=granted]").first).to_be_visible()
     assert not faults
     print(f"from the mail to granted capacity: {steps} forms in {time.monotonic() - began:.0f} s")
+
+    page.goto(f"{story_tree.url}/t/asterlune/#ingests")
+    page.locator("#ingests").get_by_role("link", name="Edit Web crawl 2026").click()
+    send(planned_tb="44")
+    expect(page.locator("#ingests")).to_contain_text("44")
+    _forget(story_tree, NEWCOMER)
+    page.reload()
+    expect(page).to_have_url(re.compile("/accounts/login/"))
+    changed = Portal(story_tree, "emi@asterlune.example").rows("t/asterlune/entries/", kind="record.changed")
+    [told] = [row for row in changed if row["facts"].get("changes", {}).get("planned_tb")]
+    assert [float(value) for value in told["facts"]["changes"]["planned_tb"]] == [40, 44]
+    assert told["actor_name"].startswith("a former member (") and "Noriko" not in str(changed)
+
+
+def _forget(tree: RunningTree, email: str) -> None:
+    """One of the office asks for it, and another one does it."""
+    asked = {"email": email, "reason": "By letter of today."}
+    row = Portal(tree, "sora.pm@nfmp.example").sends("t/programme/erasures/", asked)
+    Portal(tree, "hana.pm@nfmp.example").sends(f"t/programme/erasures/{row['id']}/erase/", {})
