@@ -4,7 +4,6 @@ The answer is the same whether there is such an organisation or not; that an add
 by the invitation, which is what accepting a request makes of it.
 """
 
-import unicodedata
 from datetime import date, timedelta
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from tenants import entries, inviting, mail
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Delivery, Invitation, JoinRequest, Membership, Tenant, holding
+from tenants.names import same_name
 from tenants.wall import roles
 from tenants.wall.access import Seat
 from tenants.wall.acting import acting_for
@@ -23,15 +23,6 @@ from tenants.web.problems import Refused
 
 WAITS = timedelta(days=30)
 MOST_OPEN = 20  # a stranger with a program fills no lead's mailbox
-
-
-def same_name(one: str, other: str) -> bool:
-    """Whether two names are the same to a person: width, case and blanks do not count."""
-    return _plain(one) == _plain(other)
-
-
-def _plain(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def ask(*, organisation: str, email: str, name: str, message: str = "", language: str = "en") -> None:

@@ -19,8 +19,8 @@ from support.writing import one_of, text_of
 from tenants import actions, entries, inviting, mail
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.joining import same_name
 from tenants.models import Membership, Participation, Person, Tenant, holding
+from tenants.names import same_name
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused

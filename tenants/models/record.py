@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from tenants.models.tenancy import TenantOwned, tied
+from tenants.names import same_name
 
 
 class RecordBlock(TenantOwned):
@@ -86,6 +87,11 @@ class TrainingModel(RecordBlock):
         return self.name
 
     def clean(self) -> None:
+        others = TrainingModel.objects.filter(participation=self.participation_id).exclude(pk=self.pk)
+        if twin := next((code for code in others.values_list("code", flat=True) if same_name(code, self.code)), None):
+            raise ValidationError(
+                {"code": _("'%(code)s' is there already, as '%(twin)s'.") % {"code": self.code, "twin": twin}}
+            )
         if None not in (self.active_params_b, self.total_params_b) and self.active_params_b > self.total_params_b:
             told = {"active": f"{self.active_params_b.normalize():f}", "total": f"{self.total_params_b.normalize():f}"}
             raise ValidationError(

@@ -18,6 +18,7 @@ from tenants.history import timeline
 from tenants.models import Assignment, Membership, Person, Tenant, holding
 from tenants.wall import roles, second_step
 from tenants.wall.acting import acting_for, reading_everyone
+from tenants.web.idempotency import form_once
 from tenants.web.problems import RETRIED, answer, is_api
 
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -51,7 +52,9 @@ def allow(allowed: frozenset[str], *, write: frozenset[str] | None = None, uploa
             if second_step.overdue(request):
                 return second_step.asked_for(request)
             # A slow upload is waited for here, not inside the transaction; files go to the disk and not through `body`.
-            _ = request.FILES if upload and request.content_type == "multipart/form-data" else request.body
+            # Whoever looked for the form's token has read a body of parts already, and it cannot be read twice.
+            in_parts = request.content_type == "multipart/form-data" and (upload or request._read_started)
+            _ = request.FILES if in_parts else request.body
             found = seat(request.person, tenant, request.token)
             request.tenant, request.role, request.internal = found.tenant, found.role, found.internal
             safe = request.method in SAFE
@@ -76,7 +79,7 @@ def _run(
     view: Callable[..., HttpResponse], found: Seat, request: HttpRequest, *args: Any, **kwargs: Any
 ) -> HttpResponse:
     with found.scope():
-        response = view(request, *args, **kwargs)
+        response = form_once(view, request, *args, **kwargs)
         if hasattr(response, "render") and not response.is_rendered:
             response.render()  # templates and serializers may still query
         if connection.needs_rollback and response.status_code < 400:

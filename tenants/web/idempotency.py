@@ -1,4 +1,5 @@
-"""Idempotency-Key: the first answer to a request is stored with what it wrote, and given again to whoever repeats it."""
+"""The first answer to a request is stored with what it wrote, and given again to whoever repeats it: by an Idempotency-Key, or
+by sending a page's form once more as it was."""
 
 import hashlib
 import json
@@ -7,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
@@ -44,6 +45,26 @@ def repeatable(*, required: bool) -> Callable[..., Any]:
     return decorate
 
 
+def form_once(view: Callable[..., HttpResponse], request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    """A form of a page, sent twice as it was drawn, is done once, and both ways lead to the same place.
+
+    Each drawing of a form has a CSRF token of its own, so the same bytes are the same form. A fragment may stay on its page
+    after it was sent, and may be meant again.
+    """
+    drawn = request.method == "POST" and request.tenant is not None and "csrfmiddlewaretoken" in request.POST
+    if not drawn or request.headers.get("HX-Request"):
+        return view(request, *args, **kwargs)
+    row = _take(request, f"form {_digest(request)}")
+    if row.status is not None:
+        return HttpResponse(status=row.status, headers=row.body)
+    response = view(request, *args, **kwargs)
+    if response.status_code == 303:
+        IdempotencyKey.objects.filter(pk=row.pk).update(status=303, body={"Location": response["Location"]})
+    elif not connection.needs_rollback:
+        row.delete()
+    return response
+
+
 def _checked(key: str | None) -> str:
     if key is None:
         raise Refused(
@@ -66,7 +87,7 @@ def _checked(key: str | None) -> str:
 def _digest(request: HttpRequest) -> str:
     """What makes two requests the same one. A form with files was read already: its fields and files are, in order."""
     found = hashlib.sha256(f"{request.method} {request.path}\n".encode())
-    inner = request._request
+    inner = getattr(request, "_request", request)  # within the API's own, or a page's
     if inner.content_type != "multipart/form-data":
         found.update(inner.body)
         return found.hexdigest()

@@ -381,7 +381,7 @@ def test_somebody_new_comes_from_the_mail_to_granted_capacity(
         office = Visitor(browser, story_tree, "hana.pm@nfmp.example")
         office.go(asked)
         office.page.locator("[name=decision][value=grant]").check()
-        office.page.locator("[name=budget_line]").fill("C2-compute")
+        office.page.locator("select[name=budget_line]").select_option(index=1)
         office.page.locator("[name=why]").fill("It fits the plan.")
         office.page.locator('form[action$="/decide/"] button[type=submit]').click()
         page.reload()

@@ -9,6 +9,7 @@ from django.test import Client
 
 from tenants import joining
 from tenants.models import Invitation, JoinRequest
+from tenants.names import same_name
 from tenants.wall.acting import acting_for
 from tests.conftest import World
 from tests.tenants.test_inviting import BACKEND, work_off
@@ -27,7 +28,7 @@ ASKED = {"organisation": "hoshi  language WORKS", "name": "Ken", "email": "Ken@E
     ],
 )
 def test_names_that_are_the_same_to_a_person(one: str, other: str, same: bool) -> None:
-    assert joining.same_name(one, other) is same
+    assert same_name(one, other) is same
 
 
 def said(answer: Any) -> str:
