@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -17,6 +18,7 @@ from tenants.web.api import endpoint
 from tenants.web.bodies import Asked, asked
 from tenants.web.idempotency import repeatable
 from tenants.web.listing import Listing, OneOf, Shown, one
+from tenants.web.problems import Refused
 
 READ_ERASURES = roles.STAFF - {roles.AUTOMATION}
 
@@ -63,6 +65,15 @@ def _of_the_office(request: Request) -> None:
         raise Http404
 
 
+def _with_internal_text(request: Request) -> None:
+    if not request.internal:
+        raise Refused(
+            "internal_token",
+            _("Erasures are internal, and this token does not see internal text. Issue one that does."),
+            status=403,
+        )
+
+
 def _shown(pk: Any, status: int = 200) -> Response:
     return Response(ErasureShown(one(Erasure.objects.all(), ErasureShown, pk)).data, status=status)
 
@@ -77,6 +88,7 @@ def erasures(request: Request) -> Response:
     _of_the_office(request)
     if request.method != "POST":
         return ERASURES.answer(request, Erasure.objects.all())
+    _with_internal_text(request)
     sent = asked(ErasureAsked, request)
     row = erasing.ask(office=request.tenant, by=request.actor, person=request.person, **sent)
     return _shown(row.pk, 201)
@@ -88,6 +100,7 @@ def erasures(request: Request) -> Response:
 @repeatable(required=False)
 def erase(request: Request, pk: UUID) -> Response:
     """Erase the person. Neither whoever asked nor whoever is erased may do it. It cannot be undone."""
+    _with_internal_text(request)
     sent = asked(EraseAsked, request)
     erasing.erase(erasure=_row(request, pk), by=request.actor, person=request.person, **sent)
     return _shown(pk)
@@ -99,6 +112,7 @@ def erase(request: Request, pk: UUID) -> Response:
 @repeatable(required=False)
 def decline(request: Request, pk: UUID) -> Response:
     """Say no, and why."""
+    _with_internal_text(request)
     sent = asked(DeclineErasureAsked, request)
     erasing.decline(erasure=_row(request, pk), by=request.actor, person=request.person, **sent)
     return _shown(pk)

@@ -18,9 +18,10 @@ Row = dict[str, Any]
 class Portal:
     """One person's view of the portal, by a token."""
 
-    def __init__(self, tree: RunningTree, email: str) -> None:
+    def __init__(self, tree: RunningTree, email: str, *words: str) -> None:
+        """`words` as `issue_token` takes them."""
         self.url = tree.url
-        self.token = tree.manage("issue_token", email).strip().splitlines()[-1]
+        self.token = tree.manage("issue_token", email, *words).strip().splitlines()[-1]
 
     def rows(self, path: str, **query: Any) -> list[Row]:
         """Every row of a list, over all its pages."""

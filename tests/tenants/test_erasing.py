@@ -168,3 +168,13 @@ def test_the_pages_of_the_office_ask_refuse_and_erase(world: World) -> None:
     assert second.post(no, {"why": "no"}).status_code == 409
     stranger.refresh_from_db()
     assert stranger.email.endswith("@erased.invalid")
+
+
+def test_a_token_that_sees_no_internal_text_erases_nobody(world: World) -> None:
+    asker, leaver = world.person("programme_officer"), world.person("ml_engineer")
+    _row, text = issue_token(person=asker, name="A program")
+    told = json.dumps({"email": leaver.email, "reason": "By letter"})
+    client = Client(headers={"Authorization": f"Bearer {text}"})
+    answer = client.post("/api/v1/t/programme/erasures/", told, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "internal_token")
+    assert not Erasure.objects.exists()

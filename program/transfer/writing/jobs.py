@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -35,7 +36,7 @@ def jobs(writing: Writing) -> Iterator[Row]:
             "state": _state(row),
             "submitted_at": stamp(row.submitted_at or row.created_at),
             "started_at": stamp(row.started_at),
-            "ended_at": stamp(row.ended_at),
+            "ended_at": stamp(_ended(row)),
             **told(
                 step=row.checkpoint_step,
                 last_checkpoint_at=stamp(row.checkpoint_at),
@@ -44,6 +45,13 @@ def jobs(writing: Writing) -> Iterator[Row]:
                 exit_code=-row.signal if row.signal else row.exit_code or None,
             ),
         }
+
+
+def _ended(row: Job) -> datetime | None:
+    """When it ended; where its scheduler forgot that with the job, when it was last seen."""
+    return row.ended_at or (
+        (row.observed_at or row.submitted_at or row.created_at) if row.state in states.JOB_ENDS else None
+    )
 
 
 def _rows(writing: Writing) -> Any:
