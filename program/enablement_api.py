@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
@@ -19,7 +18,7 @@ from program.models import Onboarding, OnboardingStep, Registration, Report, Ses
 from support.api import owner_named
 from tenants.models import Cycle, Participation
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import reading_everyone
 from tenants.web.api import endpoint, optional_version, versioned
 from tenants.web.bodies import asked, nearest, refusal
@@ -56,11 +55,6 @@ def _cycle(code: str) -> Cycle:
     return found
 
 
-def _at_the_office(request: Request) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 @allow(roles.EVERYONE)
 @SESSIONS.described
 @endpoint("GET")
@@ -90,7 +84,7 @@ def _session(pk: UUID, status: int = 200) -> Response:
 @repeatable(required=False)
 def plan_session(request: Request) -> Response:
     """Plan a session. Nobody but staff sees it before it is announced."""
-    _at_the_office(request)
+    at_the_office(request)
     sent = asked(shapes.SessionAsked, request)
     speakers = [owner_named(email) for email in sent.pop("speakers")]
     made = sessions.plan_session(by=request.actor, speakers=speakers, **sent | {"cycle": _cycle(sent["cycle"])})
@@ -101,7 +95,7 @@ def _session_step(act: Callable[..., Any], form: Any) -> Callable[..., Any]:
     """The view of one thing done with a session; the action's own sentence describes it."""
 
     def do(request: Request, pk: UUID) -> Response:
-        _at_the_office(request)
+        at_the_office(request)
         sent = asked(form, request)
         version = optional_version(request, sent)
         row = one(Session.objects.select_related("cycle"), None, pk)
@@ -239,7 +233,7 @@ def report(request: Request, pk: UUID) -> Response:
 @repeatable(required=False)
 def ask_for_reports(request: Request) -> Response:
     """Ask every participation of a cycle for a report."""
-    _at_the_office(request)
+    at_the_office(request)
     sent = asked(shapes.ReportsAsked, request)
     count = reports.ask_for_reports(by=request.actor, **sent | {"cycle": _cycle(sent["cycle"])})
     return Response(shapes.ReportsMade({"owing": count}).data, status=201)

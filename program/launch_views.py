@@ -22,7 +22,7 @@ from program.launch_forms import AddForm, LaunchForm, StopForm, VerdictForm, Wis
 from program.models import Launch, LaunchCluster, LaunchWave
 from tenants.models import Cycle, Participation, Tenant
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.attempt import attempt, see_other
 from tenants.web.charts import Chart, over_time
@@ -81,16 +81,11 @@ def drawn(shown: board.Board, now: Any) -> Chart | None:
     return over_time(lines, begin, end, max(one.planned for one in shown.by_type))
 
 
-def _at_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 @allow(roles.REVIEW)
 @require_http_methods(["GET", "POST"])
 def plan(request: HttpRequest) -> HttpResponse:
     """Plan a launch: its day and its waves."""
-    _at_the_office(request)
+    at_the_office(request)
     cycles = list(Cycle.objects.exclude(state="closed").select_related("programme").order_by("-starts_on"))
     form = LaunchForm(request.POST if request.method == "POST" else None, cycles=cycles)
     refused, status = None, 200
@@ -124,7 +119,7 @@ def _found(pk: UUID) -> Launch:
 @require_safe
 def launch(request: HttpRequest, pk: UUID) -> HttpResponse:
     """A planned launch: its waves, who may go, and what the preflight found."""
-    _at_the_office(request)
+    at_the_office(request)
     return _shown(request, _found(pk))
 
 
@@ -176,7 +171,7 @@ def _wave(wave: LaunchWave, told: list[dict[str, Any]]) -> dict[str, Any]:
 @require_POST
 def add(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Put a cluster that was asked for into a wave."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     with reading_everyone():
         waves = list(LaunchWave.objects.filter(launch=row).order_by("number"))
@@ -207,7 +202,7 @@ def _after(request: HttpRequest, row: Launch, act: Callable[..., Any], done: str
 @require_http_methods(["GET", "POST"])
 def wish(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Put a cluster into a wave that nobody asked for yet; the start of the wave asks for it."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     with reading_everyone():
         waves = list(LaunchWave.objects.filter(launch=row).order_by("number"))
@@ -245,7 +240,7 @@ def wish(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def check(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Run the full preflight of everything that has not started."""
-    _at_the_office(request)
+    at_the_office(request)
     return _after(request, _found(pk), launching.check_launch, _("Everything was checked."))
 
 
@@ -253,7 +248,7 @@ def check(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def decide(request: HttpRequest, pk: UUID, line: UUID) -> HttpResponse:
     """Go or no go for one cluster."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     found = next((one for one in launching.lines_of(row) if one.pk == line), None)
     if found is None:
@@ -273,7 +268,7 @@ def decide(request: HttpRequest, pk: UUID, line: UUID) -> HttpResponse:
 @require_POST
 def start(request: HttpRequest, pk: UUID, number: int) -> HttpResponse:
     """Start a wave: approve what may go."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     told, refused = attempt(launching.start_wave, launch=row, number=number, person=request.person, by=request.actor)
     if refused is not None:
@@ -289,7 +284,7 @@ def start(request: HttpRequest, pk: UUID, number: int) -> HttpResponse:
 @require_POST
 def stop(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Start nothing more."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     form = StopForm(request.POST, launch=row, prefix="stop")
     if not form.is_valid():
@@ -299,7 +294,7 @@ def stop(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 def _step(act: Callable[..., Any], name: str, done: Any) -> Callable[..., HttpResponse]:
     def view(request: HttpRequest, pk: UUID) -> HttpResponse:
-        _at_the_office(request)
+        at_the_office(request)
         return _after(request, _found(pk), act, str(done))
 
     view.__name__ = name

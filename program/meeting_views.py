@@ -24,17 +24,12 @@ from support.models import Case, CaseNote
 from support.states import ENDED
 from tenants.queries import actor_names
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.attempt import attempt, see_other
 from tenants.web.problems import Refused, Stale
 
 NOTES_SHOWN = 8
-
-
-def _at_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404
 
 
 def found_review(pk: UUID) -> Review:
@@ -50,7 +45,7 @@ def found_review(pk: UUID) -> Review:
 @require_safe
 def meeting(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The screen of the meeting: `at` says which stop of the agenda."""
-    _at_the_office(request)
+    at_the_office(request)
     return _screen(request, found_review(pk), request.GET.get("at", ""))
 
 
@@ -125,7 +120,7 @@ def doing_view(doing: Doing) -> Callable[..., HttpResponse]:
     """The view of one thing that the meeting does with an item."""
 
     def view(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
-        _at_the_office(request)
+        at_the_office(request)
         row, found = found_review(pk), _item(pk, item)
         if request.method != "POST":
             return _screen(request, row, str(found.pk), doing=doing.name)
@@ -222,7 +217,7 @@ def _chair(name: str, act: Callable[[HttpRequest, Review, ReviewItem], Any], don
     """What the chair does with an item by one button."""
 
     def view(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
-        _at_the_office(request)
+        at_the_office(request)
         row, found = found_review(pk), _item(pk, item)
         _result, refused = attempt(act, request=request, review=row, item=found)
         if refused is not None:
@@ -261,7 +256,7 @@ later = _chair("later", _later, gettext_lazy("Moved down."))
 @require_POST
 def late(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Put an open case on the agenda that the freeze did not know of."""
-    _at_the_office(request)
+    at_the_office(request)
     row = found_review(pk)
     chosen = request.POST.get("case", "")
     case = next((case for case in meeting_stops.late_cases(row) if str(case.pk) == chosen), None)

@@ -25,7 +25,7 @@ from support.states import ENDED
 from tenants.models import Cycle, Tenant
 from tenants.queries import actor_names
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import reading_everyone
 from tenants.web import pages
 from tenants.web.attempt import attempt, see_other
@@ -44,12 +44,6 @@ TONES = {
 
 def _office() -> Tenant:
     return Tenant.objects.get(is_office=True)
-
-
-def _at_the_office(request: HttpRequest) -> None:
-    """Reviews are written at the office's address; at a participant's there are none."""
-    if not request.tenant.is_office:
-        raise Http404
 
 
 @allow(READ_REVIEWS)
@@ -82,7 +76,7 @@ def _freeze_form(data: Any) -> FreezeForm | None:
 @require_http_methods(["GET", "POST"])
 def freeze(request: HttpRequest) -> HttpResponse:
     """Freeze a review as of a past moment."""
-    _at_the_office(request)
+    at_the_office(request)
     form = _freeze_form(request.POST if request.method == "POST" else None)
     refused, status = None, 200
     if request.method == "POST":
@@ -214,7 +208,7 @@ def _told(item: ReviewItem, owners: dict[Any, Any], form: SettleForm | None = No
 @require_http_methods(["GET", "POST"])
 def settle(request: HttpRequest, pk: UUID, item: UUID) -> HttpResponse:
     """Write down owner, next step and date of one item."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     with reading_everyone():
         found = ReviewItem.objects.select_related("case", "owner", "tenant").filter(review_id=pk, pk=item).first()
@@ -277,7 +271,7 @@ def _step(
     """The view that takes a review one step on."""
 
     def view(request: HttpRequest, pk: UUID) -> HttpResponse:
-        _at_the_office(request)
+        at_the_office(request)
         row = _found(pk)
         if request.method != "POST":
             return _shown(request, row)

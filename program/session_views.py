@@ -22,7 +22,7 @@ from program.models import Attendance, Registration, Session
 from tenants.models import Cycle, Membership, Person, holding
 from tenants.queries import history, lines
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web import pages
 from tenants.web.attempt import attempt, see_other
@@ -164,11 +164,6 @@ def enrolment(request: HttpRequest, pk: UUID) -> HttpResponse:
     return see_other(reverse("session", args=[row.pk]))
 
 
-def _at_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 def _choices() -> dict[str, Any]:
     staff = Membership.objects.filter(holding(), tenant__is_office=True, person__is_active=True)
     staff = staff.exclude(role__in=(roles.AUTOMATION, roles.AUDITOR)).values("person")
@@ -185,7 +180,7 @@ def _choices() -> dict[str, Any]:
 @require_http_methods(["GET", "POST"])
 def plan(request: HttpRequest) -> HttpResponse:
     """Plan a session."""
-    _at_the_office(request)
+    at_the_office(request)
     form = session_forms.SessionForm(request.POST if request.method == "POST" else None, **_choices())
     return _written(request, form, sessions.plan_session, None)
 
@@ -194,7 +189,7 @@ def plan(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Change what is planned."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     initial = {name: getattr(row, name) for name in sessions.EDITABLE} | {"cycle": row.cycle_id, "version": row.version}
     choices = _choices()
@@ -235,7 +230,7 @@ def _written(request: HttpRequest, form: forms.Form, act: Callable[..., Session]
 @require_POST
 def announce(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Show it to every participant."""
-    _at_the_office(request)
+    at_the_office(request)
     return _after(request, pk, sessions.announce_session, _("Participants see it and may register."))
 
 
@@ -253,7 +248,7 @@ def _step(name: str, act: Callable[..., Any], done: Any) -> Callable[..., HttpRe
     """A form on the session's own page, and what it does."""
 
     def view(request: HttpRequest, pk: UUID) -> HttpResponse:
-        _at_the_office(request)
+        at_the_office(request)
         row = _found(pk)
         form: Any = {
             "why": lambda: session_forms.WhyForm(request.POST, prefix=name),

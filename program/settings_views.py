@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from tenants import programme_settings
 from tenants.models import Programme
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.web.attempt import attempt, posted, see_other
 
 
@@ -64,7 +64,7 @@ class RulesForm(forms.ModelForm):
 @require_http_methods(["GET"])
 def rules(request: HttpRequest) -> HttpResponse:
     """The rules as they are."""
-    _at_the_office(request)
+    at_the_office(request)
     row = programme_settings.programme()
     form = RulesForm(instance=row, initial={"version": row.version})
     return _shown(request, form, None, 200)
@@ -74,7 +74,7 @@ def rules(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def change_rules(request: HttpRequest) -> HttpResponse:
     """Change them."""
-    _at_the_office(request)
+    at_the_office(request)
     row = programme_settings.programme()
     form = RulesForm(posted(request), instance=row, initial={"version": row.version})
     refused, status = None, 200
@@ -103,8 +103,3 @@ def _shown(request: HttpRequest, form: RulesForm, refused: Any, status: int) -> 
         "may_take_all": request.role in roles.TAKE_ALL, "file_name": f"{form.instance.code}.yaml",
     }  # fmt: skip
     return render(request, "program/rules.html", context, status=status)
-
-
-def _at_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404

@@ -20,7 +20,7 @@ from support.views import found_case
 from tenants.models import Tenant
 from tenants.queries import actor_names, history, lines
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web import pages
 from tenants.web.attempt import attempt, see_other
@@ -156,16 +156,11 @@ def version(request: HttpRequest, pk: UUID, number: int) -> HttpResponse:
     )
 
 
-def _at_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 @allow(roles.WRITE_ARTICLES)
 @require_http_methods(["GET", "POST"])
 def write(request: HttpRequest) -> HttpResponse:
     """Write an article; one that comes out of a case begins with what the case tells, without whose it was."""
-    _at_the_office(request)
+    at_the_office(request)
     case = _case_of(request)
     initial = {"audience": "shared"} | ({"case": case.pk, **articles.draft_of(case)} if case else {})
     form = ArticleForm(request.POST if request.method == "POST" else None, initial=initial)
@@ -192,7 +187,7 @@ def _case_of(request: HttpRequest) -> Case | None:
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Change an article; how it read before is kept."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     initial = {name: getattr(row, name) for name in ("title", "category", "audience", "body", "version")}
     form = ArticleForm(request.POST if request.method == "POST" else None, initial=initial)
@@ -225,7 +220,7 @@ def _written(request: HttpRequest, form: forms.Form, row: Article | None, case: 
 
 def _step(name: str, kind: type[forms.Form], act: Any, done: Any) -> Any:
     def view(request: HttpRequest, pk: UUID) -> HttpResponse:
-        _at_the_office(request)
+        at_the_office(request)
         row = _found(pk)
         form = kind(request.POST, prefix=name)
         if not form.is_valid():

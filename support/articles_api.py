@@ -15,7 +15,7 @@ from support import articles, queries, states
 from support.models import Article, ArticleUse, Case, CaseNote
 from support.shapes import VersionAsked
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.api import endpoint, optional_version, versioned
 from tenants.web.bodies import Asked, asked, refusal
@@ -111,18 +111,13 @@ def article(request: Request, pk: UUID) -> Response:
     return _article(pk)
 
 
-def _at_the_office(request: Request) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 @allow(roles.WRITE_ARTICLES)
 @extend_schema(request=ArticleAsked, responses={201: ArticleDetail})
 @endpoint("POST")
 @repeatable(required=False)
 def write_article(request: Request) -> Response:
     """Begin an article, as a draft that only staff see."""
-    _at_the_office(request)
+    at_the_office(request)
     sent = asked(ArticleAsked, request)
     with reading_everyone():
         case = Case.objects.filter(pk=sent["case"]).first() if sent["case"] else None
@@ -134,7 +129,7 @@ def write_article(request: Request) -> Response:
 
 def _step(act: Callable[..., Any], form: Any) -> Callable[..., Any]:
     def do(request: Request, pk: UUID) -> Response:
-        _at_the_office(request)
+        at_the_office(request)
         sent = asked(form, request)
         version = optional_version(request, sent)
         row = one(Article.objects.all(), None, pk)

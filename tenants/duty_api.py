@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,7 +13,7 @@ from tenants import rosters
 from tenants.models import DutyShift, Person
 from tenants.people_api import known_zone
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.web.api import endpoint
 from tenants.web.bodies import Asked, asked, refusal
 from tenants.web.idempotency import repeatable
@@ -89,11 +88,6 @@ def _person(field: str, pk: UUID) -> Person:
     return found
 
 
-def _of_the_office(request: Request) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 @allow(READ_DUTY)
 @SHIFTS.described
 @endpoint("GET")
@@ -110,7 +104,7 @@ def shifts(request: Request) -> Response:
 @repeatable(required=False)
 def office_shifts(request: Request) -> Response:
     """Shifts of all teams; plan those of a weekly pattern."""
-    _of_the_office(request)
+    at_the_office(request)
     if request.method != "POST":
         return SHIFTS.answer(request, DutyShift.objects.all())
     sent = asked(PlanDutyAsked, request)
@@ -133,7 +127,7 @@ def _shown(pk: Any) -> Response:
 @repeatable(required=False)
 def swap(request: Request, pk: UUID) -> Response:
     """Swap a shift with another one of its team, or give it to somebody of the team."""
-    _of_the_office(request)
+    at_the_office(request)
     sent = asked(SwapAsked, request)
     row = one(rosters.shifts(), None, pk)
     why = sent.get("why", "")
@@ -155,7 +149,7 @@ def swap(request: Request, pk: UUID) -> Response:
 @repeatable(required=False)
 def remove(request: Request, pk: UUID) -> Response:
     """Take a shift off the roster; the answer is what it was."""
-    _of_the_office(request)
+    at_the_office(request)
     sent = asked(RemoveShiftAsked, request)
     answer = _shown(pk)
     rosters.remove(shift=one(rosters.shifts(), None, pk), by=request.actor, **sent)

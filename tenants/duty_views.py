@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +23,7 @@ from tenants.models import DutyShift, Tenant
 from tenants.people_forms import day, timezone_named
 from tenants.people_views import put_on_the_form
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused
 
@@ -162,11 +162,6 @@ def duty_calendar(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def of_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 def _shown(request: HttpRequest, form: forms.Form, refused: Refused | None, **told: Any) -> HttpResponse:
     status = 200 if request.method == "GET" else refused.status if refused else 422
     return render(request, "tenants/duty_form.html", {"form": form, "refused": refused, **told}, status=status)
@@ -176,7 +171,7 @@ def _shown(request: HttpRequest, form: forms.Form, refused: Refused | None, **to
 @require_http_methods(["GET", "POST"])
 def plan_duty(request: HttpRequest) -> HttpResponse:
     """Plan the shifts of a weekly pattern."""
-    of_the_office(request)
+    at_the_office(request)
     form, refused = PlanForm(posted(request), teams=rosters.teams(), zone=request.person.timezone), None
     if request.method == "POST" and form.is_valid():
         made, refused = attempt(rosters.plan, office=request.tenant, by=request.actor, **form.wish())
@@ -192,7 +187,7 @@ def plan_duty(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def swap_duty(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Swap a shift with another one, or give it to somebody."""
-    of_the_office(request)
+    at_the_office(request)
     row, refused = get_object_or_404(rosters.shifts(), pk=pk), None
     zone = ZoneInfo(request.person.timezone)
     form = SwapForm(posted(request), shift=row, zone=zone)
@@ -214,7 +209,7 @@ def swap_duty(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def remove_duty(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Take a shift off the roster."""
-    of_the_office(request)
+    at_the_office(request)
     row, refused = get_object_or_404(rosters.shifts(), pk=pk), None
     form = ShiftWhyForm(posted(request))
     if request.method == "POST" and form.is_valid():

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,7 +12,7 @@ from rest_framework.response import Response
 from tenants import erasing, states
 from tenants.models import Erasure
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.web.api import endpoint
 from tenants.web.bodies import Asked, asked
 from tenants.web.idempotency import repeatable
@@ -55,14 +54,9 @@ ERASURES = Listing("erasures", ErasureShown, {"state": OneOf("state", states.ERA
 
 
 def _row(request: Request, pk: Any) -> Erasure:
-    _of_the_office(request)
+    at_the_office(request)
     found: Erasure = one(erasing.erasures(), None, pk)
     return found
-
-
-def _of_the_office(request: Request) -> None:
-    if not request.tenant.is_office:
-        raise Http404
 
 
 def _with_internal_text(request: Request) -> None:
@@ -85,7 +79,7 @@ def _shown(pk: Any, status: int = 200) -> Response:
 @repeatable(required=False)
 def erasures(request: Request) -> Response:
     """People who are to be forgotten, newest first; ask that one is."""
-    _of_the_office(request)
+    at_the_office(request)
     if request.method != "POST":
         return ERASURES.answer(request, Erasure.objects.all())
     _with_internal_text(request)

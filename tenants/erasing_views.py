@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from tenants import erasing
 from tenants.people_views import put_on_the_form
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.web import pages
 from tenants.web.attempt import attempt, posted, see_other
 
@@ -39,17 +39,11 @@ class DecideErasureForm(forms.Form):
     why = forms.CharField(label=gettext_lazy("Why not"), required=False, max_length=erasing.LONGEST_REASON)
 
 
-def of_the_office(request: HttpRequest) -> None:
-    """What the office keeps is found at its own address alone."""
-    if not request.tenant.is_office:
-        raise Http404
-
-
 @allow(roles.STAFF)
 @require_safe
 def erasures(request: HttpRequest) -> HttpResponse:
     """All of them, newest first."""
-    of_the_office(request)
+    at_the_office(request)
     page = pages.newest_first(erasing.erasures(), request, at="created_at")
     context = {
         "rows": page.rows,
@@ -64,7 +58,7 @@ def erasures(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
     """Ask that somebody is erased."""
-    of_the_office(request)
+    at_the_office(request)
     form, refused = AskErasureForm(posted(request)), None
     if request.method == "POST" and form.is_valid():
         values = {"office": request.tenant, "by": request.actor, "person": request.person}
@@ -86,7 +80,7 @@ def ask(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def decide(request: HttpRequest, pk: UUID, verb: str) -> HttpResponse:
     """Erase, or say no and why."""
-    of_the_office(request)
+    at_the_office(request)
     row = get_object_or_404(erasing.erasures(), pk=pk)
     form, refused, erases = DecideErasureForm(posted(request)), None, verb == "erase"
     if erases:

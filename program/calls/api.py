@@ -19,7 +19,7 @@ from program.models import Application, ApplicationScore, Call
 from tenants import participating
 from tenants.models import Cycle, Participation, Tenant
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.api import endpoint, optional_version, versioned
 from tenants.web.bodies import asked, nearest, refusal
@@ -52,11 +52,6 @@ def _cycle_named(code: str) -> Cycle:
     return found
 
 
-def _at_the_office(request: Request) -> None:
-    if not request.tenant.is_office:
-        raise Http404
-
-
 @allow(roles.READ)
 @CALLS.described
 @endpoint("GET")
@@ -84,7 +79,7 @@ def call(request: Request, pk: UUID) -> Response:
 @repeatable(required=False)
 def draft_call(request: Request) -> Response:
     """Write a call down. Nobody but staff sees it before it is opened."""
-    _at_the_office(request)
+    at_the_office(request)
     sent = asked(shapes.CallAsked, request)
     made = calling.draft(by=request.actor, **sent | {"cycle": _cycle_named(sent["cycle"])})
     return _call(made.pk, status=201)
@@ -92,7 +87,7 @@ def draft_call(request: Request) -> Response:
 
 def _call_step(act: Callable[..., Any], form: Any) -> Callable[..., Any]:
     def do(request: Request, pk: UUID) -> Response:
-        _at_the_office(request)
+        at_the_office(request)
         sent = asked(form, request)
         version = optional_version(request, sent)
         row = one(Call.objects.all(), None, pk)
@@ -276,7 +271,7 @@ def cycle_demand(request: Request, pk: int) -> Response:
 @repeatable(required=False)
 def change_cycle(request: Request, pk: int) -> Response:
     """Change the name or the days of a cycle."""
-    _at_the_office(request)
+    at_the_office(request)
     sent = asked(shapes.CycleChanged, request)
     version = optional_version(request, sent)
     told = {name: value for name, value in sent.items() if name != "version"}
@@ -289,7 +284,7 @@ def change_cycle(request: Request, pk: int) -> Response:
 @repeatable(required=False)
 def move_cycle(request: Request, pk: int) -> Response:
     """Let a cycle run, or close it."""
-    _at_the_office(request)
+    at_the_office(request)
     sent = asked(shapes.CycleMoved, request)
     version = optional_version(request, sent)
     cycles.go_on(cycle=_cycle(pk), to=sent["to"], by=request.actor, version=version)
@@ -302,7 +297,7 @@ def move_cycle(request: Request, pk: int) -> Response:
 @repeatable(required=False)
 def copy_cycle(request: Request, pk: int) -> Response:
     """Make the next cycle after this one: days, sessions and the call go over; people do not."""
-    _at_the_office(request)
+    at_the_office(request)
     sent = asked(shapes.CycleCopied, request)
     return _cycle_shown(cycles.copy(cycle=_cycle(pk), by=request.actor, **sent), status=201)
 

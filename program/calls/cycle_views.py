@@ -17,7 +17,7 @@ from program.models import Call, Session
 from tenants.models import Cycle, Participation, Tenant
 from tenants.states import CYCLE
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import reading_everyone
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused, Stale
@@ -55,11 +55,6 @@ def _found(pk: int) -> Cycle:
     if found is None:
         raise Http404
     return found
-
-
-def _at_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404
 
 
 def _office(request: HttpRequest) -> Tenant | None:
@@ -117,7 +112,7 @@ def demand_file(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Change a cycle's name and days."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     initial = {name: getattr(row, name) for name in cycles.EDITABLE} | {"version": row.version}
     form = CycleForm(posted(request), initial=initial)
@@ -152,7 +147,7 @@ def _into(form: forms.Form, refused: Refused) -> Refused | None:
 @require_POST
 def go_on(request: HttpRequest, pk: int) -> HttpResponse:
     """Let it run, or close it."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     _row, refused = attempt(cycles.go_on, cycle=row, to=request.POST.get("to", "")[:12], by=request.actor)
     if refused is not None:
@@ -166,7 +161,7 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def copy(request: HttpRequest, pk: int) -> HttpResponse:
     """Look at what goes over to the next cycle, then make it: `do` is look or copy."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _found(pk)
     form = CopyForm(posted(request))
     refused, status, preview = None, 200, None

@@ -24,7 +24,7 @@ from tenants.mail import address
 from tenants.models import Cycle, Membership, Participation, Tenant, holding
 from tenants.queries import actor_names
 from tenants.wall import roles
-from tenants.wall.access import allow
+from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.problems import Refused, Stale
@@ -37,11 +37,6 @@ DONE = {
     "hand_in": gettext_lazy("It is handed in."),
     "withdraw": gettext_lazy("It is withdrawn."),
 }
-
-
-def _at_the_office(request: HttpRequest) -> None:
-    if not request.tenant.is_office:
-        raise Http404
 
 
 def _call(pk: UUID) -> Call:
@@ -145,7 +140,7 @@ def _cycles() -> list[Cycle]:
 @require_http_methods(["GET", "POST"])
 def draft(request: HttpRequest) -> HttpResponse:
     """Write a call down."""
-    _at_the_office(request)
+    at_the_office(request)
     return _written(request, asking.CallForm(posted(request), cycles=_cycles()), None)
 
 
@@ -153,7 +148,7 @@ def draft(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Change a call."""
-    _at_the_office(request)
+    at_the_office(request)
     row = _call(pk)
     cycles = _cycles()
     if row.cycle not in cycles:
@@ -202,7 +197,7 @@ def _into(form: forms.Form, refused: Refused) -> Refused | None:
 @require_POST
 def step(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Open a call, or close it."""
-    _at_the_office(request)
+    at_the_office(request)
     row, doing = _call(pk), request.POST.get("do", "")
     refused: Refused | None = Refused("unknown_do", _("Choose what to do with it."), status=422)
     if doing in calling.VERBS:

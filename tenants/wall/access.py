@@ -13,6 +13,7 @@ from django.db import OperationalError, connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
 from django.utils.translation import gettext_lazy
+from rest_framework.request import Request
 
 from tenants.history import timeline
 from tenants.models import Assignment, Membership, Person, Tenant, holding
@@ -87,6 +88,12 @@ def _run(
     if found.role == roles.AUDITOR and request.method in SAFE:
         _note_what_an_auditor_opened(found, request)
     return response
+
+
+def at_the_office(request: HttpRequest | Request) -> None:
+    """What the office keeps is found at its own address alone; at a participant's there is none. Raises Http404."""
+    if not request.tenant.is_office:
+        raise Http404
 
 
 def _not_signed_in(request: HttpRequest) -> HttpResponse:
