@@ -158,10 +158,40 @@
     next.focus();
   }
 
+  // the menu: what somebody folded stays folded; on a phone only the group of this page is open at first
+  const narrow = matchMedia("(max-width: 860px)");
+  const FOLDED = "folded";
+  function foldedGroups() {
+    try {
+      const known = JSON.parse(localStorage.getItem(FOLDED));
+      return Array.isArray(known) ? known : [];
+    } catch {
+      return [];
+    }
+  }
+  function foldMenu() {
+    const folded = foldedGroups();
+    for (const group of all("details.nav-fold")) {
+      group.open = Boolean(group.querySelector("[aria-current]")) || (!narrow.matches && !folded.includes(group.id));
+    }
+  }
+  function rememberFold(group) {
+    const others = foldedGroups().filter((id) => id !== group.id);
+    try {
+      localStorage.setItem(FOLDED, JSON.stringify(group.open ? [...others, group.id] : others));  // it is about to turn
+    } catch {
+      // Forbidden storage: the fold lasts as long as the page.
+    }
+  }
+  narrow.addEventListener("change", foldMenu);
+  foldMenu();
+
   // clicks
   document.addEventListener("click", async (event) => {
     const target = event.target.closest("[data-dialog], [data-close], [data-copy], [data-theme-set], [data-dismiss], [data-print]");
     for (const menu of all("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+    const heading = event.target.closest(".nav-fold > summary");
+    if (heading && !narrow.matches) rememberFold(heading.parentElement);
     if (event.target instanceof HTMLDialogElement) return event.target.close();
     if (!target) return;
     if (target.dataset.dialog) {
