@@ -1,5 +1,6 @@
 """The first steps of a newcomer: what is wanted of a participant before it trains, in order, ticked off by the facts themselves."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +37,19 @@ STEPS: tuple[tuple[str, Any, str, frozenset[str]], ...] = (
 )
 
 
+MOST_NAMED = 4
+Seat = tuple[str, str]  # (role, what its holder is called)
+
+
 @dataclass(frozen=True)
 class Step:
-    """One step; `address` is empty where the reader may not do it."""
+    """One step; `address` is empty where the reader may not do it. Then `roles` of the participant may, and `people` have one."""
 
     title: Any
     done: bool
     address: str
+    roles: tuple[str, ...] = ()
+    people: tuple[Seat, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,25 +65,43 @@ class Steps:
         return sum(step.done for step in self.steps)
 
 
-def steps(facts: dict[str, bool], *, tenant: str, role: str) -> tuple[Step, ...]:
-    """Every step in its order, with its address for whoever may do it."""
-    return tuple(
-        Step(title, facts[name], reverse(route, args=[tenant]) if role in may else "")
-        for name, title, route, may in STEPS
-    )
+def steps(facts: dict[str, bool], *, tenant: str, role: str, seats: Sequence[Seat] = ()) -> tuple[Step, ...]:
+    """Every step in its order, with its address for whoever may do it, and for others with who may: `seats` are taken here."""
+    return tuple(_step(title, facts[name], reverse(route, args=[tenant]), role, may, seats)
+                 for name, title, route, may in STEPS)  # fmt: skip
+
+
+def _step(title: Any, done: bool, address: str, role: str, may: frozenset[str], seats: Sequence[Seat]) -> Step:
+    if done or role in may:
+        return Step(title, done, address if role in may else "")
+    people = tuple(seat for seat in seats if seat[0] in may)[:MOST_NAMED]
+    return Step(title, done, "", tuple(one for one in roles.CUSTOMER_ROLES if one in may), people)
 
 
 def left(role: str) -> list[Steps]:
-    """Of each participant of the scope that has some left; one query."""
-    rows = _facts().order_by("tenant__name", "created_at").values("tenant__slug", "tenant__name", "duties", *FACTS)
+    """Of each participant of the scope that has some left; two queries."""
+    rows = list(
+        _facts().order_by("tenant__name", "created_at").values("tenant__slug", "tenant__name", "duties", *FACTS)
+    )
+    seats = _seats({row["tenant__slug"] for row in rows})
     found: dict[str, Steps] = {}
     for row in rows:
         facts = {name: bool(row[f"has_{name}"]) for name, *_rest in STEPS if name != "contacts"}
         facts["contacts"] = (row["duties"] or 0) >= len(Contact.Duty.values)
         slug = row["tenant__slug"]
         if not all(facts.values()):
-            found.setdefault(slug, Steps(slug, row["tenant__name"], steps(facts, tenant=slug, role=role)))
+            shown = steps(facts, tenant=slug, role=role, seats=seats.get(slug, ()))
+            found.setdefault(slug, Steps(slug, row["tenant__name"], shown))
     return list(found.values())
+
+
+def _seats(slugs: set[str]) -> dict[str, list[Seat]]:
+    """By participant: whoever sits there today, by name."""
+    rows = Membership.objects.filter(holding(), tenant__slug__in=slugs).order_by("person__name", "person__email")
+    found: dict[str, list[Seat]] = {}
+    for slug, role, name, email in rows.values_list("tenant__slug", "role", "person__name", "person__email"):
+        found.setdefault(slug, []).append((role, name or email))
+    return found
 
 
 FACTS = tuple(f"has_{name}" for name, *_rest in STEPS if name != "contacts")

@@ -11,7 +11,7 @@ from program import first_steps, home
 from program.models import Onboarding, Report
 from support.actions import ask_customer
 from support.models import Case
-from tenants.models import Milestone
+from tenants.models import FrameworkUse, Milestone
 from tenants.wall.acting import acting_for
 from tests.clusters.test_pages import hoshi, signed_in
 from tests.conftest import World
@@ -86,6 +86,20 @@ def test_first_steps_are_ticked_off_by_the_facts_and_link_where_the_reader_may_a
     assert not any(one.address for one in first_steps.steps(facts, tenant="hoshi", role="viewer")[:-1])
 
 
+def test_a_step_that_is_not_the_reader_s_says_whose_it_is() -> None:
+    facts = {name: name == "model" for name, *_rest in first_steps.STEPS}
+    seats = [("business_lead", "Ai"), ("viewer", "Bo"), ("platform_engineer", "Cy")]
+    shown = first_steps.steps(facts, tenant="hoshi", role="viewer", seats=seats)
+    named = {one.address or one.title: (one.roles, one.people) for one in shown}
+    assert named["Invite a colleague"] == (("business_lead", "technical_lead"), (("business_lead", "Ai"),))
+    assert named["Connect the cloud account"] == (
+        ("technical_lead", "platform_engineer"),
+        (("platform_engineer", "Cy"),),
+    )
+    assert named["Record the model to be trained"] == ((), ())  # done
+    assert named["/t/hoshi/capacity/"] == ((), ())  # the reader's own
+
+
 def test_a_newcomer_reads_the_first_steps_and_who_leads_the_onboarding(world: World, hoshi: Examples) -> None:
     lead, held = world.person("lead_architect"), timezone.now() + timedelta(days=3)
     with acting_for(world.hoshi, staff=True):
@@ -95,7 +109,22 @@ def test_a_newcomer_reads_the_first_steps_and_who_leads_the_onboarding(world: Wo
     page = signed_in(world.person("business_lead")).get("/")
     [found] = page.context["first_steps"]
     assert 0 < found.done < len(found.steps) and "First steps" in page.content.decode()
+    shown = signed_in(world.person("viewer")).get("/").content.decode()
+    assert "Who may do it:" in shown and world.person("business_lead").name in shown
     assert lead in [one["person"] for one in page.context["helpers"]]
     assert "Onboarding" in [one.title for one in page.context["days"]]
     assert "no lead architect" not in page.content.decode()
     assert "first_steps" not in signed_in(world.person("programme_manager")).get("/").context
+
+
+def test_a_participant_s_page_begins_with_where_one_can_jump_and_folds_what_is_empty(
+    world: World, hoshi: Examples
+) -> None:
+    with acting_for(world.hoshi, staff=True):
+        FrameworkUse.objects.all().delete()
+    page = signed_in(world.person("viewer")).get("/t/hoshi/")
+    html, jumps = page.content.decode(), page.context["jumps"]
+    assert all(f'id="{one.place}"' in html and f'href="#{one.place}"' in html for one in jumps)
+    counted = {one.place: one.count for one in jumps}
+    assert counted["models"] == 1 and counted["frameworks"] == 0
+    assert "<summary>No framework recorded</summary>" in html
