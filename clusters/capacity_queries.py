@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any
@@ -81,17 +81,21 @@ def situations(participation: Any, region: str, cluster: Cluster | None = None) 
     mine = by_type((kind, option, n) for (kind, option), n in held_by(cluster).items()) if cluster else {}
     others = used.exclude(cluster=cluster) if cluster else used
     taken = by_type(others.order_by().values_list("instance_type", "option").annotate(total=Sum("delta")))
-    later = rows.filter(ledger=LedgerRow.Ledger.GRANT, starts_on__gt=today, delta__gt=0).order_by("starts_on")
-    coming: dict[str, tuple[Any, int]] = {}
-    for kind, day, more in later.values_list("instance_type", "starts_on", "delta"):
-        coming.setdefault(kind, (day, more))
+    later: dict[str, list[tuple[int, date, date | None]]] = defaultdict(list)
+    begins = rows.filter(ledger=LedgerRow.Ledger.GRANT, starts_on__gt=today).order_by()
+    for kind, delta, first, last in begins.values_list("instance_type", "delta", "starts_on", "ends_on"):
+        later[kind].append((delta, first, last))
+    coming = {kind: told[0] for kind, each in later.items() if (told := capacity.coming(each, today))}
     back = _giving_back(participation, region, cluster)
     found = {}
     for kind in {*lines, *taken, *mine, *coming}:
         line = lines.get(kind)
         granted = Granted(allowed.get(kind, {}) if line else None, bool(line and line[1]))
-        day, more = coming.get(kind, (None, 0))
-        found[kind] = Situation(granted, taken.get(kind, {}), mine.get(kind, {}), back[kind], day, more)
+        found[kind] = Situation(granted, taken.get(kind, {}), mine.get(kind, {}), back[kind])
+        if soon := coming.get(kind):
+            found[kind] = replace(
+                found[kind], next_on=soon.starts_on, next_more=soon.instances, next_until=soon.ends_on
+            )
     return found
 
 

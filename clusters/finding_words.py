@@ -369,6 +369,16 @@ SENTENCES: Mapping[str, str] = {
     **account_words.SENTENCES,
 }
 
+# What is said instead where what comes later ends again.
+UNTIL: Mapping[str, str] = {
+    "grant_exceeded_later": gettext_noop(
+        "You asked for %(asked)s %(type)s %(unit)s; %(free)s are free in %(region)s: the programme grants %(allowed)s "
+        "and %(used)s are held. From %(next_on)s until %(next_until)s it grants %(next_more)s more."
+    ),
+}
+# Values that are days.
+DAYS = ("next_on", "next_until")
+
 ADVICE: Mapping[str, str] = {
     "residency_refused": gettext_noop("Choose one of those, or let %(who)s allow the Region for this participation."),
     "editor_role_elsewhere": gettext_noop("Name a role of the account that the cluster lies in."),
@@ -433,7 +443,7 @@ ADVICE: Mapping[str, str] = {
     "image_registry": gettext_noop("Push the image to the registry that the base stack made, and name it there."),
     "image_name": gettext_noop("Use at most %(allowed)s lower-case letters, digits and single dashes."),
     "image_twice": gettext_noop("Give each image a name of its own."),
-    "node_setup_unknown": gettext_noop("Keep it first, on the page of node set-ups."),
+    "node_setup_unknown": gettext_noop("Save it first, on the page of node set-ups."),
     "twice": gettext_noop("Give each group a name of its own."),
     "settings_closed": gettext_noop("Open are: %(allowed)s."),
     "settings_ours": gettext_noop("Leave it out."),

@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from clusters.finding_words import ADVICE, ASKED_IN_WORDS, NOT_KNOWN, SENTENCES, UNITS, WHO
+from django.utils.dateparse import parse_date
+from django.utils.formats import date_format
+
+from clusters.finding_words import ADVICE, ASKED_IN_WORDS, DAYS, NOT_KNOWN, SENTENCES, UNITS, UNTIL, WHO
 
 Level = Literal["ok", "warning", "refused"]
 Verdict = Literal["pass", "fail", "unknown", "mind"]
@@ -41,7 +44,8 @@ class Finding:
 
     def sentence(self, translate: Callable[[str], str] = untranslated) -> str:
         """What was found."""
-        return translate(SENTENCES[self.code]) % self._words(translate)
+        ends = UNTIL if self.values.get("next_until") else {}
+        return translate(ends.get(self.code, SENTENCES[self.code])) % self._words(translate)
 
     def advice(self, translate: Callable[[str], str] = untranslated) -> str:
         """What to do about it, and who can; empty when there is nothing to do."""
@@ -49,8 +53,10 @@ class Finding:
         return translate(advice) % self._words(translate) if advice and self.level != "ok" else ""
 
     def _words(self, translate: Callable[[str], str]) -> dict[str, Any]:
+        days = {} if translate is untranslated else {name: _day(self.values.get(name)) for name in DAYS}
         return {
             **self.values,
+            **days,
             "field": self.field,
             "asked": translate(self.asked) if self.code in ASKED_IN_WORDS else self.asked,
             "allowed": self.allowed,
@@ -58,6 +64,12 @@ class Finding:
             "who": translate(WHO[self.who]),
             "suggestion": self.suggestion,
         }
+
+
+def _day(value: Any) -> str:
+    """A day that is kept as text, as its reader writes days."""
+    found = parse_date(value) if isinstance(value, str) and value else None
+    return date_format(found, "DATE_FORMAT") if found else ""
 
 
 ORDER: Mapping[str, int] = {"refused": 0, "warning": 1, "ok": 2}

@@ -62,6 +62,7 @@ class Situation:
     giving_back: int = 0  # held by clusters that are going or shrinking
     next_on: date | None = None  # from when more is granted
     next_more: int = 0
+    next_until: date | None = None  # None: nothing ends it
 
 
 def options(counts: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, int]]:
@@ -98,6 +99,7 @@ def _finding(kind: str, wanted: Mapping[str, int], now: Situation, region: str, 
         "type": kind, "region": region, "used": sum(now.taken.values()), "giving_back": now.giving_back,
         "free": now.granted.free(now.taken, *(option for option, more in wanted.items() if more)) or 0,
         "next_on": now.next_on.isoformat() if now.next_on else "", "next_more": now.next_more,
+        "next_until": now.next_until.isoformat() if now.next_until else "",
     }  # fmt: skip
     word = now.granted.word
     if word in ("unlimited", "not_set"):

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import date
 
 import pytest
+from django.utils.translation import gettext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,8 @@ def test_what_is_free_fits_and_one_more_does_not(by_option, taken, option):
         (Situation(Granted({"": 4}), {"odcr": 4}, giving_back=3), 3, "grant_exceeded_giving_back", "refused", "of which 3"),
         (Situation(Granted({"": 4}), {"odcr": 4}, next_on=date(2027, 1, 5), next_more=8), 3, "grant_exceeded_later",
          "refused", "From 2027-01-05 on it grants 8 more"),
+        (Situation(Granted({}), next_on=date(2027, 1, 5), next_more=4, next_until=date(2027, 3, 1)), 4,
+         "grant_exceeded_later", "refused", "From 2027-01-05 until 2027-03-01 it grants 4 more"),
         # Less was granted meanwhile: to become smaller is never refused, to become larger is.
         (Situation(Granted({"": 4}), {"odcr": 3}, {"on_demand": 5}), 4, "grant", "ok", "grants 4"),
         (Situation(Granted({"": 4}), {"odcr": 3}, {"on_demand": 5}), 6, "grant_exceeded", "refused", "1 are free"),
@@ -90,6 +93,12 @@ def test_a_request_held_against_the_grant(now, asked, code, level, says):
     assert (found.code, found.level, found.field) == (code, level, "instance_groups[0].count")
     assert says in found.sentence()
     assert found.level == "ok" or "the programme's office" in found.advice()
+
+
+def test_a_person_reads_days_as_people_write_them():
+    later = Situation(Granted({}), next_on=date(2027, 4, 19), next_more=4, next_until=date(2027, 7, 11))
+    [found] = findings({P5: {"on_demand": 4}}, {P5: later}, "ap-northeast-1", {})
+    assert "From 19 April 2027 until 11 July 2027 it grants 4 more." in found.sentence(gettext)
 
 
 def test_what_is_not_set_is_refused_where_the_programme_says_so_unless_nothing_is_added():
