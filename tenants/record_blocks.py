@@ -1,9 +1,12 @@
 """The blocks of the tracking record whose lines people write: which rows and fields each has, and after how long it is old."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from django.utils.formats import date_format
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tenants.models import (
@@ -31,6 +34,35 @@ class Block:
     fields: tuple[str, ...]
     keeper: str  # the role that keeps it fresh
     fresh_days: int | None = None
+    minded: "Callable[[Any, date], Mind | None] | None" = None  # (line, today): what may not be meant in it
+
+
+@dataclass(frozen=True)
+class Mind:
+    """Something that was saved all the same and may not be meant."""
+
+    code: str
+    sentence: str
+
+
+# A milestone that is open so long after its day is more often a slip of the pen than a plan.
+LONG_PAST = timedelta(days=30)
+
+
+def long_past(due_on: date, done_on: date | None, today: date) -> bool:
+    """Whether a milestone's day lies so far back, unreached, that it may not be meant."""
+    return done_on is None and today - due_on > LONG_PAST
+
+
+def _milestone_minded(row: Any, today: date) -> Mind | None:
+    if not long_past(row.due_on, row.done_on, today):
+        return None
+    sentence = gettext(
+        "“%(title)s” is due on %(day)s, which lies %(days)s days back, and it is not done. "
+        "Change the day if it is another one, or say on which day it was done."
+    )
+    told = {"title": row.title, "day": date_format(row.due_on, "DATE_FORMAT"), "days": (today - row.due_on).days}
+    return Mind("due_long_past", sentence % told)
 
 
 ENGINEERS, PLATFORM, BUSINESS = roles.ML_ENGINEER, roles.PLATFORM_ENGINEER, roles.BUSINESS_LEAD
@@ -73,7 +105,13 @@ BLOCKS: dict[str, Block] = {
         14,
     ),
     "milestone": Block(
-        Milestone, _("Milestones"), _("Add a milestone"), ("title", "kind", "due_on", "done_on", "remark"), BUSINESS, 30
+        Milestone,
+        _("Milestones"),
+        _("Add a milestone"),
+        ("title", "kind", "due_on", "done_on", "remark"),
+        BUSINESS,
+        30,
+        minded=_milestone_minded,
     ),
     "evaluation": Block(
         Evaluation,

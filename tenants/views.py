@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib import messages
@@ -210,7 +211,7 @@ def editing(block: Block) -> Callable[..., HttpResponse]:
     @allow(roles.EDIT_RECORD)
     @require_http_methods(["GET", "POST"])
     def edit(request: HttpRequest, pk: UUID) -> HttpResponse:
-        return edit_block(request, block.model, form_class, pk)
+        return edit_block(request, block.model, form_class, pk, minded=block.minded)
 
     return edit
 
@@ -222,7 +223,7 @@ def adding(block: Block) -> Callable[..., HttpResponse]:
     @allow(roles.EDIT_RECORD)
     @require_http_methods(["GET", "POST"])
     def add(request: HttpRequest) -> HttpResponse:
-        return _add_block(request, block.model, form_class, block.adding)
+        return _add_block(request, block, form_class)
 
     return add
 
@@ -244,7 +245,16 @@ def confirm_block(request: HttpRequest) -> HttpResponse:
     return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
 
 
-def edit_block(request: HttpRequest, model: Any, form_class: type[BlockForm], pk: UUID) -> HttpResponse:
+def _mind(request: HttpRequest, row: Any, minded: Any) -> None:
+    """Say beside that it is saved what in it may not be meant."""
+    found = minded(row, timezone.localdate(timezone=ZoneInfo(request.person.timezone))) if minded else None
+    if found:
+        messages.warning(request, found.sentence)
+
+
+def edit_block(
+    request: HttpRequest, model: Any, form_class: type[BlockForm], pk: UUID, *, minded: Any = None
+) -> HttpResponse:
     """Change one block of the record. Somebody else's newer version is shown beside what was typed, and nothing is lost."""
     block = get_object_or_404(model.objects.all(), pk=pk)
     title = _("Edit %(what)s") % {"what": block}
@@ -262,6 +272,7 @@ def edit_block(request: HttpRequest, model: Any, form_class: type[BlockForm], pk
                 if alone
                 else _("Saved beside what somebody else changed meanwhile. The history keeps both."),
             )
+            _mind(request, model.objects.get(pk=pk), minded)
             return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
         status = refused.status if refused else 422
         if isinstance(refused, Stale):
@@ -288,7 +299,8 @@ def _as_typed(form: forms.BaseForm, name: str) -> Any:
     return "" if value is None else form.fields[name].prepare_value(value)
 
 
-def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelForm], title: str) -> HttpResponse:
+def _add_block(request: HttpRequest, block: Block, form_class: type[forms.ModelForm]) -> HttpResponse:
+    model, title = block.model, block.adding
     participation = get_object_or_404(participating.current_first()[:1])
     data = request.POST.copy() if request.method == "POST" else None
     if data is not None:
@@ -303,6 +315,7 @@ def _add_block(request: HttpRequest, model: Any, form_class: type[forms.ModelFor
         refused = _kept(form, actions.add_record, block=form.instance, by=request.actor)
         if refused is None and not form.errors:
             messages.success(request, _("Added."))
+            _mind(request, form.instance, block.minded)
             return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
     status = 200 if request.method == "GET" else refused.status if refused else 422
     return render(

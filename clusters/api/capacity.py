@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,7 +20,9 @@ from tenants.wall.access import allow
 from tenants.web.api import based_on, endpoint, versioned
 from tenants.web.bodies import Asked, asked
 from tenants.web.idempotency import repeatable
-from tenants.web.listing import Id, Listing, OneOf, Shown, Word, one
+from tenants.web.listing import Id, Listing, OneOf, Shown, WarningShown, Word, one
+
+MOST_LIKE = 10
 
 
 class InUnits(serializers.Serializer):
@@ -185,6 +188,12 @@ class CapacityRequestShown(Shown):
     version = serializers.IntegerField()
 
 
+class CapacityRequestMade(CapacityRequestShown):
+    """A request that was just made, and what is to be minded about it."""
+
+    warnings = WarningShown(many=True, help_text="`asked_already`: the same waits already for some of these days.")
+
+
 class CapacityAsked(Asked):
     participation = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=CapacityRequest.Kind.values)
@@ -245,12 +254,29 @@ def _ask(request: Request) -> Response:
     place = Participation.objects.select_related("cycle").filter(pk=sent.pop("participation")).first()
     if place is None:
         raise Http404
-    return _answer(acting.ask(participation=place, by=request.actor, **sent).pk, status=201)
+    like = {name: sent.get(name) for name in ("kind", "instance_type", "region", "starts_on", "ends_on")}
+    before = list(capacity_queries.asked_already(place.pk, **like)[:MOST_LIKE])
+    made = acting.ask(participation=place, by=request.actor, **sent)
+    row = one(CapacityRequest.objects.all(), CapacityRequestShown, made.pk)
+    data = CapacityRequestMade(row | {"warnings": _minded(before)}).data
+    return versioned(data, row["version"], status=201)
+
+
+def _minded(before: list[CapacityRequest]) -> list[dict[str, Any]]:
+    """What is told of requests that wait already for the same."""
+    if not before:
+        return []
+    sentence = _(
+        "The same type in the same Region waits already for some of these days: %(numbers)s. "
+        "This was asked in addition; withdraw it if it is not wanted."
+    )
+    numbers = ", ".join(row.number for row in before)
+    return [{"code": "asked_already", "sentence": sentence % {"numbers": numbers}, "about": [row.pk for row in before]}]
 
 
 @allow(roles.READ, write=roles.ASK_CAPACITY)
 @REQUESTS.described
-@extend_schema(methods=["POST"], request=CapacityAsked, responses={201: CapacityRequestShown})
+@extend_schema(methods=["POST"], request=CapacityAsked, responses={201: CapacityRequestMade})
 @endpoint("GET", "POST")
 @repeatable(required=False)
 def tenant_requests(request: Request) -> Response:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -25,7 +26,7 @@ from tenants.wall.access import allow
 from tenants.web.api import based_on, endpoint, versioned
 from tenants.web.bodies import Asked, AskedModel, asked
 from tenants.web.idempotency import repeatable
-from tenants.web.listing import Id, Listing, OneOf, Shown, Word, one
+from tenants.web.listing import Id, Listing, OneOf, Shown, WarningShown, Word, one
 
 QUOTA = (
     *("instance_type", "region", "approved_instances", "unlimited"),
@@ -117,6 +118,16 @@ class ConfigurationLine(Shown):
     author = serializers.CharField()
     reason = serializers.CharField()
     body = serializers.DictField()
+
+
+def _with_warnings(block: str) -> type[Line]:
+    """A line by itself, with what is to be minded about it, where something can be."""
+    if block not in records.WORDS or BLOCKS[records.WORDS[block][0]].minded is None:
+        return LINES[block]
+    listed = LINES[block]
+    meta = type("Meta", (), {"model": listed.Meta.model, "fields": (*listed.Meta.fields, "warnings")})  # type: ignore[attr-defined]
+    more = {"Meta": meta, "BESIDE": ("warnings",), "warnings": WarningShown(many=True)}
+    return type(f"{listed.__name__}Alone", (listed,), more)
 
 
 LINES: dict[str, type[Line]] = {**{block: _line(block) for block in records.WORDS}, "quotas": QuotaLine}
@@ -229,6 +240,7 @@ class Block:
     shown: type[Line]
     form: type[AskedModel]
     write: frozenset[str]
+    minded: Callable[..., Any] | None = None
 
     @property
     def model(self) -> Any:
@@ -236,7 +248,12 @@ class Block:
 
     def answer(self, pk: UUID, status: int = 200) -> Response:
         row = one(self.model.objects.all(), self.shown, pk)
-        return versioned(self.shown(row).data, row["version"], status=status)
+        told = row | {"warnings": self.warnings(pk)} if self.minded else row
+        return versioned(self.shown(told).data, row["version"], status=status)
+
+    def warnings(self, pk: UUID) -> list[dict[str, Any]]:
+        found = self.minded(self.model.objects.get(pk=pk), timezone.localdate()) if self.minded else None
+        return [{"code": found.code, "sentence": found.sentence, "about": []}] if found else []
 
     def adding(self) -> Callable[..., Any]:
         """The view that adds a line."""
@@ -283,6 +300,9 @@ class Block:
 
 
 EDITABLE = {
-    **{block: Block(LINES[block], _asked(block), roles.EDIT_RECORD) for block in records.WORDS},
+    **{
+        block: Block(_with_warnings(block), _asked(block), roles.EDIT_RECORD, BLOCKS[word].minded)
+        for block, (word, _order) in records.WORDS.items()
+    },
     "quotas": Block(QuotaLine, QuotaAsked, roles.EDIT_QUOTAS),
 }

@@ -48,6 +48,14 @@ class Shown(serializers.Serializer):
         return super().to_representation(_unfolded(instance) if isinstance(instance, dict) else instance)
 
 
+class WarningShown(serializers.Serializer):
+    """Something that was done all the same and may not be meant."""
+
+    code = serializers.CharField()
+    sentence = serializers.CharField(help_text="What may be wrong, with the values, in the reader's language.")
+    about = serializers.ListField(child=serializers.UUIDField(), help_text="What else it speaks of, by id.")
+
+
 def _unfolded(row: dict[str, Any]) -> dict[str, Any]:
     """{"tenant__slug": x} as {"tenant": {"slug": x}}."""
     found: dict[str, Any] = {}

@@ -20,6 +20,7 @@ from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused
 from tests import examples
+from tests.clusters.test_change_pages import send
 
 P5 = "p5.48xlarge"
 DAY = date(2027, 1, 1)
@@ -263,6 +264,12 @@ def test_the_pages_from_the_wish_to_the_decision(world):
     assert again.status_code == 422 and where in again.content.decode() and 'name="again"' in again.content.decode()
     twice = signed["platform_engineer"].post("/t/hoshi/capacity/ask/", form | {"again": "on"})
     assert twice.status_code == 303 and where in signed["viewer"].get(twice["Location"]).content.decode()
+    body = {name: value for name, value in form.items() if name != "ends_on"} | {"instances": 8}
+    body["participation"] = str(made["participations"].pk)
+    told = send(world, "capacity-requests/", body).json()["warnings"]
+    assert [one["code"] for one in told] == ["asked_already"] and len(told[0]["about"]) == 2
+    elsewhere = send(world, "capacity-requests/", body | {"region": "us-west-2"})
+    assert elsewhere.status_code == 201 and elsewhere.json()["warnings"] == []
     assert "days of it lie after the gate" in signed["viewer"].get(where).content.decode()
     assert "Budget line" not in signed["platform_engineer"].get(where).content.decode()
     assert where in signed["programme_manager"].get("/capacity/").content.decode()

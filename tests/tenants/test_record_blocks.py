@@ -17,7 +17,7 @@ from tenants.forms import block_form
 from tenants.history.models import Entry
 from tenants.models import DataIngest, Evaluation, TrainingModel
 from tenants.queries import ages_of_blocks
-from tenants.record_blocks import BLOCKS, age, milestone_word
+from tenants.record_blocks import BLOCKS, age, long_past, milestone_word
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tests.clusters.test_change_pages import send
@@ -48,6 +48,33 @@ def test_the_words_of_a_snowball_job_are_those_of_its_api() -> None:
 )
 def test_a_milestone_has_one_word(due: date, done: date | None, word: str) -> None:
     assert milestone_word(due, done, date(2026, 5, 10)) == word
+
+
+@pytest.mark.parametrize(
+    ("due", "done", "minded"),
+    [
+        (date(2026, 5, 10), None, False),
+        (date(2026, 4, 10), None, False),  # 30 days
+        (date(2026, 4, 9), None, True),
+        (date(1, 1, 1), None, True),
+        (date(2020, 1, 1), date(2026, 5, 1), False),
+    ],
+)
+def test_a_milestone_that_is_open_long_after_its_day_may_be_a_slip(due: date, done: date | None, minded: bool) -> None:
+    assert long_past(due, done, date(2026, 5, 10)) is minded
+
+
+def test_a_milestone_of_long_ago_is_saved_and_the_page_and_the_api_say_what_may_be_wrong(
+    world: World, hoshi: Examples
+) -> None:
+    client, place = signed_in(world.person("ml_engineer")), f"records/{hoshi['participations'].pk}/milestones"
+    old = {"title": "Corpus", "kind": "data", "due_on": "2020-04-19"}
+    assert client.post("/t/hoshi/record/milestone/add/", old).status_code == 303
+    page = client.get("/t/hoshi/").content.decode()
+    assert "Added." in page and "is due on 19 April 2020, which lies" in page
+    [minded] = (made := send(world, f"{place}/", old | {"title": "Tokeniser"})).json()["warnings"]
+    assert made.status_code == 201 and minded["code"] == "due_long_past" and "19 April 2020" in minded["sentence"]
+    assert send(world, f"{place}/", old | {"title": "Next", "due_on": "2030-01-01"}).json()["warnings"] == []
 
 
 def test_a_block_is_old_after_its_own_number_of_days() -> None:
