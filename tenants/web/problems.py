@@ -20,11 +20,14 @@ from django.db import (
     connection,
     transaction,
 )
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.shortcuts import render
+from django.urls import is_valid_path
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
+
+from tenants.web.parents import above
 
 log = structlog.get_logger(__name__)
 
@@ -145,6 +148,14 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return answer(request, 404, "not_found", _("There is nothing at this address."))
 
 
+def nowhere(request: HttpRequest) -> HttpResponse:
+    """No page is at this address: whoever cut another one short is led on, also where Django would show its own page."""
+    plain = request.method in ("GET", "HEAD") and not request.headers.get("HX-Request")
+    if plain and not is_valid_path(f"{request.path_info}/") and (there := above(request.path_info)):
+        return HttpResponseRedirect(there)
+    return not_found(request, Http404())
+
+
 def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
     """What could not be read, or was too much to read, before any view was asked."""
     return problem(request, exception) or answer(request, 400, "bad_request", _("The request could not be read."))
@@ -166,6 +177,8 @@ class ProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
+        if response.status_code == 404 and request.resolver_match is None and not is_api(request):
+            return nowhere(request)
         if is_api(request):
             patch_vary_headers(response, ("Authorization", "Cookie", "Accept-Language"))
             response.headers.setdefault("Cache-Control", "private, no-store")
