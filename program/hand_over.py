@@ -189,7 +189,7 @@ def _stale(
         if pair.drifts:
             told = _("declared %(declared)s, measured %(measured)s")
             versions = {"declared": pair.declared.software_version, "measured": pair.measured.software_version}
-            rows.append((pair.component, told % versions, ""))
+            rows.append((pair.name, told % versions, ""))
     return Section("stale", _("What is stale"), (_("What"), _("Why"), _("Who keeps it")), rows, _("Nothing is stale."))
 
 
@@ -288,7 +288,7 @@ def _record(reader: Reader, software: list[SoftwareVersion], ages: dict[str, Age
     ]  # fmt: skip
     told += [("framework", use.name, use.core_version or "–") for use in FrameworkUse.objects.order_by("name")[:MOST]]
     told += [
-        ("software", pair.component, (pair.measured or pair.declared).software_version)
+        ("software", pair.name, (pair.measured or pair.declared).software_version)
         for pair in side_by_side(software)[:MOST]
     ]
     rows = [

@@ -18,7 +18,20 @@ SAME = {
     "efa": "efainstaller",
     "neuron": "neuronsdk",
     "k8s": "kubernetes",
+    "cudadriver": "nvidiadriver",
 }
+# What the makers call it, by its key; files and programs write keys like cuda_driver.
+NAMES = {
+    "os": "OS", "nvidiadriver": "NVIDIA driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL",
+    "awsofinccl": "AWS OFI NCCL", "efainstaller": "EFA installer", "libfabric": "libfabric", "gdrcopy": "GDRCopy",
+    "python": "Python", "torch": "PyTorch", "torchvision": "torchvision", "flashattn": "FlashAttention",
+    "transformerengine": "Transformer Engine", "transformers": "Transformers", "deepspeed": "DeepSpeed", "nemo": "NeMo",
+    "lightning": "Lightning", "torchtitan": "TorchTitan", "jax": "JAX", "jaxlib": "jaxlib", "diffusers": "Diffusers",
+    "trl": "TRL", "neuronsdk": "AWS Neuron SDK", "neuronxcc": "Neuron compiler", "torchneuronx": "PyTorch NeuronX",
+    "kubernetes": "Kubernetes", "slurm": "Slurm", "enroot": "Enroot", "pyxis": "Pyxis", "docker": "Docker",
+    "container": "Container", "megatroncore": "Megatron Core", "megatronlm": "Megatron-LM", "xformers": "xFormers",
+    "triton": "Triton", "vllm": "vLLM", "numpy": "NumPy", "kernel": "Linux kernel", "mpi": "MPI", "openmpi": "Open MPI",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,10 @@ class Pair:
     component: str
     declared: Any = None
     measured: Any = None
+
+    @property
+    def name(self) -> str:
+        return proper_name(self.component)
 
     @property
     def drifts(self) -> bool:
@@ -42,6 +59,11 @@ def component_key(name: str) -> str:
     """The same for every way to write a component: "aws-ofi-nccl" and "AWS OFI NCCL"."""
     plain = re.sub(r"[\W_]+", "", name.casefold())
     return SAME.get(plain, plain)
+
+
+def proper_name(component: str) -> str:
+    """What people call a component; one that is not known here keeps the name that it was given."""
+    return NAMES.get(component_key(component), component)
 
 
 def agree(declared: str, measured: str) -> bool:
@@ -60,4 +82,4 @@ def side_by_side(rows: Iterable[Any]) -> list[Pair]:
         Pair((both.get("declared") or both["measured"]).component, both.get("declared"), both.get("measured"))
         for both in found.values()
     ]
-    return sorted(pairs, key=lambda pair: pair.component.casefold())
+    return sorted(pairs, key=lambda pair: pair.name.casefold())

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tenants.models.tenancy import TenantOwned, tied
 from tenants.names import same_name
+from tenants.software import proper_name
 
 
 class RecordBlock(TenantOwned):
@@ -159,4 +160,4 @@ class SoftwareVersion(RecordBlock):
         ]
 
     def __str__(self) -> str:
-        return f"{self.component} {self.software_version}"
+        return f"{proper_name(self.component)} {self.software_version}"

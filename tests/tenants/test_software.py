@@ -1,10 +1,12 @@
 """Declared software beside measured: what is the same component, what is the same version."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
-from tenants.software import agree, component_key, side_by_side
+from tenants.software import NAMES, agree, component_key, proper_name, side_by_side
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,24 @@ def test_every_way_to_write_a_component_is_one_row() -> None:
         ]
     )
     assert [(pair.component, pair.drifts) for pair in pairs] == [("CUDA", False), ("PyTorch", True), ("slurm", False)]
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ("cuda_driver", "NVIDIA driver"),
+        ("nvidia_driver", "NVIDIA driver"),
+        ("aws_ofi_nccl", "AWS OFI NCCL"),
+        ("torch", "PyTorch"),
+        ("pytorch", "PyTorch"),
+        ("our_fork", "our_fork"),
+    ],
+)
+def test_people_read_the_proper_name_of_a_component(told: str, name: str) -> None:
+    assert proper_name(told) == name
+
+
+def test_every_component_of_the_demo_has_its_proper_name() -> None:
+    programme = yaml.safe_load((Path(__file__).parents[2] / "program" / "demo" / "programme.yaml").read_text())
+    told = {key for one in programme["participants"] for key in one.get("software", {})}
+    assert told and {component_key(key) for key in told} <= set(NAMES)
