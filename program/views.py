@@ -161,6 +161,7 @@ def participant(request: HttpRequest) -> HttpResponse:
     }
     if not live.asked(request):
         context |= _record(request, clusters) | _people(request.tenant, internal=request.internal) | _owed(request)
+        context["jumps"] = record_progress.jumps(context)
     return render(request, "program/participant.html" + ("#live" if live.asked(request) else ""), context)
 
 
