@@ -214,6 +214,7 @@ def _shown(
             {
                 "step": each,
                 "text": _(each.text),
+                "help": onboarding.help_of(each.text),
                 "by": names.get(each.settled_by, ""),
                 "files": files.get(each.pk, []),
                 "forms": [
@@ -228,8 +229,8 @@ def _shown(
                 if works
                 else [],
                 "open": each.pk == step,
-                # What is to be done next lies open for whoever does it.
-                "next": works and step is None and each.state == "open" and not any(one["next"] for one in told),
+                # What is to be done next lies open.
+                "next": step is None and each.state == "open" and not any(one["next"] for one in told),
             }
         )
     context = {

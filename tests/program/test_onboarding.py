@@ -42,7 +42,7 @@ def step(made: Onboarding, measure: str = "") -> OnboardingStep:
 def test_the_list_is_the_checklist_of_the_demo_file(made: Onboarding) -> None:
     from program.transfer import programme_file
 
-    assert [text for text, _measure in onboarding.CHECKLIST] == programme_file.read()["onboarding"]["checklist"]
+    assert [text for text, *_rest in onboarding.CHECKLIST] == programme_file.read()["onboarding"]["checklist"]
     assert OnboardingStep.objects.filter(onboarding=made).count() == 12
 
 
@@ -164,3 +164,9 @@ def test_the_board_shows_who_has_most_left_first(world: World, made: Onboarding)
     client.force_login(world.person("programme_manager"), BACKEND)
     page = client.get("/onboarding/").content.decode()
     assert page.index("Umi Vision") < page.index("Hoshi Language Works")  # nothing is planned for Umi yet
+
+
+def test_every_step_says_what_it_is_who_does_it_and_what_to_bring() -> None:
+    for text, _measure, told in onboarding.CHECKLIST:
+        assert onboarding.help_of(text) == told and 80 < len(told) < 260, text
+    assert onboarding.help_of("our own step") == ""
