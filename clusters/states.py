@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from tenants.history.timeline import kind
+from tenants.history.timeline import kind, say
 from tenants.states import Moves
 
 CLUSTER: Moves = {
@@ -188,7 +188,7 @@ NO_LONGER_FITS = kind(
 )
 
 CONFIGURATION_KEPT = kind(
-    "configuration.kept", _("{actor} kept version {number} of the configuration {name}: {why}"), icon="file"
+    "configuration.kept", _("{actor} saved version {number} of the configuration {name}: {why}"), icon="file"
 )
 
 ALERT_FIRING = kind("alert.firing", _("{name} of {cluster_name}: {summary}"), icon="alert-triangle", reacts=["triage"])
@@ -206,7 +206,7 @@ CHART_INSTALLED = kind(
     "chart.installed", _("{actor} recorded that {chart} {chart_version} is installed on {cluster_name}"), icon="server"
 )
 NODE_SETUP_KEPT = kind(
-    "node_setup.kept", _("{actor} kept version {number} of the node set-up {name}: {why}"), icon="file"
+    "node_setup.kept", _("{actor} saved version {number} of the node set-up {name}: {why}"), icon="file"
 )
 NODE_SETUP_FAILED = kind(
     "node_setup.failed",
@@ -215,7 +215,7 @@ NODE_SETUP_FAILED = kind(
     severity="high",
 )
 
-JOB_SCRIPT_KEPT = kind("job_script.kept", _("{actor} kept version {number} of the script {name}: {why}"), icon="file")
+JOB_SCRIPT_KEPT = kind("job_script.kept", _("{actor} saved version {number} of the script {name}: {why}"), icon="file")
 
 PART_EVENT = kind("part.event", _("{resource}: {told}"), icon="point")
 PROGRAM_RAN = kind(
@@ -328,6 +328,7 @@ kind("quota_request.case_opened", _("The provider opened a case for {number}"), 
 kind("quota_request.approved", _("The provider approved {number}: {value} {unit} in {region}"), icon="gauge")
 kind("quota_request.denied", _("The provider denied {number}: {reason}"), icon="gauge")
 
+say("what", fewer=_("fewer"), longer=_("for longer"), region=_("in another Region"))
 CAPACITY_ASKED = kind(
     "capacity_request.waiting",
     _("{actor} asked the programme for capacity, {what}: {instances} × {instance_type} in {region}. {reason}"),

@@ -37,7 +37,7 @@ BAD = ("suspended", "withdrawn")
 class StepForm(forms.Form):
     """To where, and why."""
 
-    to = forms.ChoiceField(label=gettext_lazy("Next"))
+    to = forms.ChoiceField(label=gettext_lazy("Next state"))
     why = forms.CharField(
         label=gettext_lazy("Why"),
         max_length=300,

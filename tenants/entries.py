@@ -2,13 +2,22 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from tenants.history.timeline import kind
+from tenants.history.timeline import kind, say
 
 RECORD_CHANGED = kind("record.changed", _("{actor} changed {what}: {fields}"), icon="pencil")
 RECORD_ADDED = kind("record.added", _("{actor} added {what}"), icon="plus")
 RECORD_CONFIRMED = kind("record.confirmed", _("{actor} confirmed what the record says: {record_block}"), icon="check")
 RECORD_REMOVED = kind("record.removed", _("{actor} removed {what}"), icon="minus")
 NOTED = kind("interaction.noted", _("{actor} noted a {medium}"), icon="message")
+say(
+    "medium",
+    meeting=_("meeting"),
+    call=_("telephone call"),
+    mail=_("mail"),
+    channel=_("message in the channel"),
+    session=_("session"),
+    other=_("contact of another kind"),
+)
 JOINED = kind("member.joined", _("{person} joined as {role}"), icon="user-plus")
 CORRECTED = kind("entry.corrected", _("{actor} corrected an entry"), icon="pencil")
 LEFT = kind("member.left", _("{person} left"), icon="user-minus")

@@ -48,7 +48,7 @@ SUBJECTS = [
 ]
 MEDIA = {
     "meeting": gettext_lazy("Meeting"),
-    "call": gettext_lazy("Call"),
+    "call": gettext_lazy("Telephone call"),
     "mail": gettext_lazy("Mail"),
     "channel": gettext_lazy("Channel"),
     "session": gettext_lazy("Session"),

@@ -13,6 +13,7 @@ from django.db.models import F, Max
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from clusters import agent_reports, measured_software, states
 from clusters.actions import changes
@@ -46,7 +47,9 @@ def choose_reach(*, cluster: Cluster, reach: str, by: str, version: int | None =
     if reach == cluster.reach:
         return
     Cluster.objects.filter(pk=cluster.pk).update(reach=reach, version=F("version") + 1)
-    timeline.record(states.REACH_CHANGED, about=cluster, by=by, name=cluster.name, how=str(Cluster.Reach(reach).label))
+    with override(None):  # the history keeps our own word, and each reader's language is put in when it is read
+        how = str(Cluster.Reach(reach).label)
+    timeline.record(states.REACH_CHANGED, about=cluster, by=by, name=cluster.name, how=how)
     agent = HeadNodeAgent.objects.filter(cluster=cluster).first()
     if reach == Cluster.Reach.AGENT and (agent is None or agent.revoked_at is not None):
         _give_token(cluster, agent, by=by)

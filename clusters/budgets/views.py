@@ -30,7 +30,7 @@ NEWEST = 50
 KINDS = {
     "reserved": gettext_noop("reserved, used or not"),
     "instances": gettext_noop("instances outside of reservations"),
-    "storage": gettext_noop("file systems"),
+    "storage": gettext_noop("storage"),
     "granted": gettext_noop("granted for a request, not used yet"),
 }
 SCALES = ((Decimal(10**9), gettext_noop("in thousand millions")), (Decimal(10**6), gettext_noop("in millions")),

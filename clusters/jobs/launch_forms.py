@@ -54,10 +54,10 @@ class Launching(forms.Form):
         help_text=gettext_lazy("One NAME=value a line. Values are kept sealed: afterwards only the names are shown."),
     )
     keep_as = forms.CharField(
-        label=gettext_lazy("Keep the script as"),
+        label=gettext_lazy("Save the script as"),
         required=False,
         max_length=60,
-        help_text=gettext_lazy("A name; the next version of it is kept, and the job says which one it ran."),
+        help_text=gettext_lazy("A name; the next version of it is saved, and the job says which one it ran."),
     )
     begin_at = forms.DateTimeField(
         label=gettext_lazy("Start not before"),
@@ -162,7 +162,7 @@ class LaunchForm(Launching):
         self.groups = [
             (_("What runs, and where"), [self[name] for name in first]),
             self.when(),
-            (_("Beside it"), [self[name] for name in last]),
+            (_("More"), [self[name] for name in last]),
         ]
 
     def clean(self) -> dict[str, Any]:
@@ -207,7 +207,7 @@ class TemplateForm(Launching):
             (_("Where it runs"), [self[name] for name in first]),
             (_(self.template.title), [self[name] for name in own]),
             self.when(),
-            (_("Beside it"), [self[name] for name in last]),
+            (_("More"), [self[name] for name in last]),
         ]
 
     def parameters(self) -> dict[str, Any]:

@@ -29,8 +29,9 @@ class Kind:
 
 KINDS: dict[str, Kind] = {}
 WORDS = frozenset(
-    {"was", "to", "medium", "role", "duty", "cause", "outcome", "what"}
+    {"was", "to", "medium", "role", "duty", "cause", "outcome", "what", "result", "how", "verdict", "report", "wish"}
 )  # facts that hold a word of ours, to be translated
+SAID: dict[tuple[str, str], Any] = {}  # (fact, value) -> what is said for it, where that is another word
 IMPORT = "import"  # the source of what happened before the portal knew: nobody reacts to it any more
 
 
@@ -46,6 +47,11 @@ def kind(
     """Declare a kind beside the states it belongs to; `reacts` names the handlers wished for with each entry."""
     KINDS[name] = Kind(name, sentence, audience, tuple(reacts), icon, severity)
     return name
+
+
+def say(fact: str, **words: Any) -> None:
+    """Declare beside the kinds what a sentence says for these values of a fact."""
+    SAID.update({(fact, value): word for value, word in words.items()})
 
 
 def record(
@@ -120,7 +126,7 @@ def sentence(kind_name: str, actor_name: str, facts: dict[str, Any]) -> str:
 
 def _shown(name: str, value: Any) -> Any:
     if name in WORDS and isinstance(value, str) and value:
-        return _(value)
+        return SAID.get((name, value)) or _(value)
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return "–" if value in (None, "") else value
