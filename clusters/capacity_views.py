@@ -70,7 +70,7 @@ def small(request: HttpRequest) -> HttpResponse:
             with acting_for(office, staff=True):
                 _done, refused = attempt(acting.set_limit, office=office, by=request.actor, **form.cleaned_data)
             if refused is None:
-                messages.success(request, _("Kept. It holds for requests from now on."))
+                messages.success(request, _("Saved. It holds for requests from now on."))
                 return see_other(reverse("capacity"))
             status = refused.status
     return render(request, "clusters/capacity_small.html", {"form": form, "refused": refused}, status=status)

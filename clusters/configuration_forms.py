@@ -94,7 +94,7 @@ class CheckForm(FileOrText):
         self.fields["text"].label = _("Text")
         self.fields["text"].help_text = _(
             "A shell script, a template of CloudFormation, a manifest for Kubernetes, or a configuration. It is looked at "
-            "here and not kept."
+            "here and not saved."
         )
 
     def clean(self) -> dict[str, Any]:

@@ -84,12 +84,12 @@ def check_file(request: HttpRequest) -> HttpResponse:
 @allow(roles.OPERATE)
 @require_http_methods(["GET", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """Keep a configuration: pasted, uploaded, or as a cluster has it."""
+    """Save a configuration: pasted, uploaded, or as a cluster has it."""
     clusters = Cluster.objects.exclude(state="deleted").order_by("name")
     form = KeepForm(
         posted(request), request.FILES or None, clusters=clusters, initial={"cluster": request.GET.get("cluster")}
     )
-    return _kept(request, form, {"title": _("Keep a configuration"), "back": reverse("configurations")})
+    return _kept(request, form, {"title": _("Save a configuration"), "back": reverse("configurations")})
 
 
 @allow(roles.OPERATE)
@@ -123,7 +123,7 @@ def _kept(
             if refused is None:
                 return see_other(reverse("configuration", args=[request.tenant.slug, kept.configuration_id]))
             status = refused.status
-    shown = context | {"form": form, "refused": refused, "row": row, "submit": _("Keep it")}
+    shown = context | {"form": form, "refused": refused, "row": row, "submit": _("Save it")}
     return render(request, "clusters/keep_configuration.html", shown, status=status)
 
 

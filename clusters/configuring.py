@@ -111,7 +111,7 @@ def keep(
     if version is not None and row.version != version:
         raise Stale(
             "stale",
-            _("Somebody kept a newer version of %(what)s meanwhile. Compare, and keep it again.") % {"what": name},
+            _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save it again.") % {"what": name},
             version=row.version,
         )
     digest = hashlib.sha256(f"{text}\0{beside}".encode()).hexdigest()

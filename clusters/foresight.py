@@ -52,7 +52,7 @@ def _read(body: Any) -> Configuration:
     try:
         return read_configuration(body)
     except Refusals as error:
-        sentence = _("The configuration that is kept for this cluster cannot be read any more: %(why)s")
+        sentence = _("The configuration that is saved for this cluster cannot be read any more: %(why)s")
         raise Refused("configuration_unreadable", sentence % {"why": error}, status=409, why=str(error)) from error
 
 

@@ -107,7 +107,7 @@ def _row(pk: UUID) -> NodeSetup:
 @allow(roles.OPERATE, upload=True)
 @require_http_methods(["GET", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """Keep a script."""
+    """Save a script."""
     form = SetupForm(posted(request), request.FILES or None, initial={"text": FIRST})
     return _kept(request, form, None, reverse("node_setups"))
 
@@ -115,7 +115,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @allow(roles.OPERATE, upload=True)
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, pk: UUID) -> HttpResponse:
-    """Keep another version of one."""
+    """Save another version of one."""
     row = _row(pk)
     newest = NodeSetupVersion.objects.filter(setup=row).order_by("-number").first()
     first = {"name": row.name, "text": newest.text if newest else FIRST, "version": row.version}

@@ -59,7 +59,7 @@ def keep(
     if version is not None and row.version != version:
         raise Stale(
             "stale",
-            _("Somebody kept a newer version of %(what)s meanwhile. Look at it, and keep yours again.")
+            _("Somebody saved a newer version of %(what)s meanwhile. Look at it, and save yours again.")
             % {"what": name},
             version=row.version,
         )
@@ -137,7 +137,7 @@ class Failure:
 
 FAILED = gettext_noop(
     "The participant's own node set-up “%(name)s”, version %(number)s, ended with code %(code)s on %(host)s; its last "
-    "lines: %(lines)s. It is not Cohort's script: keep a version that works, choose it, and try again."
+    "lines: %(lines)s. It is not Cohort's script: save a version that works, choose it, and try again."
 )
 
 

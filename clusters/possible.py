@@ -109,7 +109,7 @@ def refusal(now: Situation, deed: Deed) -> Refused | None:
     found = _by_state(now, deed)
     if found is None and now.unreadable and deed in NEEDS_CONFIGURATION:
         sentence = _(
-            "The configuration that is kept for this cluster cannot be read any more: %(why)s Retire it: what was made "
+            "The configuration that is saved for this cluster cannot be read any more: %(why)s Retire it: what was made "
             "of it is known without."
         )
         found = Refused("configuration_unreadable", sentence % {"why": now.unreadable}, status=409)

@@ -197,7 +197,7 @@ def _written(request: HttpRequest, kind: Any, act: Any, after: str, title: str) 
                 told = dict(form.cleaned_data) | ({"case": case} if case else {})
                 _result, refused = attempt(act, request=request, told=told)
             if refused is None:
-                messages.success(request, _("Kept."))
+                messages.success(request, _("Saved."))
                 return see_other(reverse(after))
             status = refused.status
     back = reverse("case", args=[request.tenant.slug, case.pk]) if case else reverse(after)

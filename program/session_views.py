@@ -213,7 +213,7 @@ def _written(request: HttpRequest, form: forms.Form, act: Callable[..., Session]
             named = {"session": row, "version": version} if row else {}
             made, refused = attempt(act, by=request.actor, **named, **told)
             if refused is None:
-                messages.success(request, _("%(title)s is kept.") % {"title": made.title})
+                messages.success(request, _("%(title)s is saved.") % {"title": made.title})
                 return see_other(reverse("session", args=[made.pk]))
             status = refused.status
             if isinstance(refused, Stale):
@@ -269,5 +269,5 @@ def _step(name: str, act: Callable[..., Any], done: Any) -> Callable[..., HttpRe
 
 
 call_off = _step("why", sessions.call_off_session, gettext_lazy("It is called off."))
-attendance = _step("attendance", sessions.mark_attendance, gettext_lazy("Who came is kept."))
-survey = _step("survey", sessions.enter_survey, gettext_lazy("The survey is kept."))
+attendance = _step("attendance", sessions.mark_attendance, gettext_lazy("Who came is saved."))
+survey = _step("survey", sessions.enter_survey, gettext_lazy("The survey is saved."))

@@ -208,7 +208,7 @@ def _written(request: HttpRequest, form: forms.Form, row: Article | None, case: 
             else:
                 made, refused = attempt(articles.edit_article, article=row, by=request.actor, **told)
             if refused is None:
-                messages.success(request, _("%(code)s is kept.") % {"code": made.code})
+                messages.success(request, _("%(code)s is saved.") % {"code": made.code})
                 return see_other(reverse("article", args=[made.pk]))
             status = refused.status
             if isinstance(refused, Stale):

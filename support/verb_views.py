@@ -37,7 +37,7 @@ def note(request: HttpRequest, pk: UUID) -> HttpResponse:
     if refused is not None:
         return shown(request, row, form, refused, status=refused.status)
     for_whom = (
-        _("Your note is kept; only staff see it.") if told["audience"] == "internal" else _("Your note is shared.")
+        _("Your note is saved; only staff see it.") if told["audience"] == "internal" else _("Your note is shared.")
     )
     messages.success(request, for_whom)
     return see_other(f"{address}#n-{written.pk}")

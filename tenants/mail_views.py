@@ -31,7 +31,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
         with acting_for():
             Person.objects.filter(pk=person.pk).update(**form.columns())
         with translation.override(form.cleaned_data["language"]):
-            messages.success(request, _("Your preferences are kept."))
+            messages.success(request, _("Your preferences are saved."))
         return see_other(reverse("preferences"))
     return render(request, "tenants/preferences.html", {"form": form}, status=422 if request.method == "POST" else 200)
 

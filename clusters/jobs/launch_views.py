@@ -191,8 +191,8 @@ def _blame(form: Any, refused: Refused) -> Refused | None:
 def _keep(*, request: HttpRequest, row: Cluster, form: LaunchForm, again: Job | None) -> str:
     kept = _version(request, form, form.cleaned_data["script"])
     if kept is None:
-        raise Refused("script_name", _("Say under which name the script is to be kept."), status=422, field="keep_as")
-    messages.success(request, _("Kept as version %(number)s.") % {"number": kept.number})
+        raise Refused("script_name", _("Say under which name the script is to be saved."), status=422, field="keep_as")
+    messages.success(request, _("Saved as version %(number)s.") % {"number": kept.number})
     return reverse("job_script", args=[request.tenant.slug, kept.script_id])
 
 

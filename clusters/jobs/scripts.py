@@ -87,7 +87,7 @@ def keep(
     if version is not None and row.version != version:
         raise Stale(
             "stale",
-            _("Somebody kept a newer version of %(what)s meanwhile. Look at it, and keep yours again.")
+            _("Somebody saved a newer version of %(what)s meanwhile. Look at it, and save yours again.")
             % {"what": name},
             version=row.version,
         )

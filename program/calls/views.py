@@ -33,7 +33,7 @@ from tenants.web.throttles import refuse_a_flood
 BEGUN_FROM_ONE_PLACE, SENT_FROM_ONE_PLACE = "30/hour", "600/hour"
 SPAN = re.compile(r"need\[(\d+)\]\.(\w+)")
 DONE = {
-    "save": gettext_lazy("Your answers are kept. They are not handed in yet."),
+    "save": gettext_lazy("Your answers are saved. They are not handed in yet."),
     "hand_in": gettext_lazy("It is handed in."),
     "withdraw": gettext_lazy("It is withdrawn."),
 }
@@ -171,7 +171,7 @@ def _written(request: HttpRequest, form: forms.Form, row: Call | None) -> HttpRe
             named = {"call": row, "version": version} if row else {}
             made, refused = attempt(calling.change if row else calling.draft, by=request.actor, **named, **told)
             if refused is None:
-                messages.success(request, _("%(title)s is kept.") % {"title": made.title})
+                messages.success(request, _("%(title)s is saved.") % {"title": made.title})
                 return see_other(reverse("call", args=[made.pk]))
             status = refused.status
             refused = _into(form, refused)
@@ -449,7 +449,7 @@ def score(request: HttpRequest, pk: UUID) -> HttpResponse:
             selecting.score, application=row, person=request.person, by=request.actor, **form.cleaned_data
         )
         if refused is None:
-            messages.success(request, _("Your score is kept."))
+            messages.success(request, _("Your score is saved."))
             return see_other(reverse("application", args=[request.tenant.slug, pk]))
     here = reverse("application", args=[request.tenant.slug, pk])
     return _page(request, row, here, refused=refused, writes=False, status=422, score=form)

@@ -1,4 +1,4 @@
-"""Configurations as things of their own: kept in versions that never change, started from anything, compared, requested from."""
+"""Configurations as things of their own: saved in versions that never change, started from anything, compared, requested from."""
 
 import json
 from typing import Any

@@ -77,7 +77,7 @@ def test_a_job_is_launched_from_a_template_and_again_with_a_change(town: Town, w
     page.get_by_label("Checkpoints").fill("/fsx/checkpoints/llama")
     page.get_by_label("Further arguments").fill("--steps 5")
     page.get_by_label("Time limit").fill("600")
-    page.get_by_label("Keep the script as").fill("llama")
+    page.get_by_label("Save the script as").fill("llama")
     expect(made.locator("pre")).to_contain_text("ARGUMENTS=(--steps 5)")
     shoot(page, "filled")
     page.get_by_role("button", name="Launch", exact=True).click()
