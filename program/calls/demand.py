@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -85,7 +85,9 @@ def spans_of(cycle: Cycle, states: Iterable[str]) -> list[need.Span]:
 
 def reserved_spans(first: date, last: date) -> list[need.Span]:
     """What is reserved between two days, of whichever participation and cycle, within the scope."""
-    rows = Reservation.objects.filter(state__in=HELD, starts_at__date__lte=last, ends_at__date__gte=first)
+    # Days are those of UTC here, whatever zone the reader's pages are in.
+    begins, ends = datetime.combine(first, time.min, UTC), datetime.combine(last, time.max, UTC)
+    rows = Reservation.objects.filter(state__in=HELD, starts_at__lte=ends, ends_at__gte=begins)
     return [
         need.Span(max(starts.date(), first), min(ends.date(), last), (kind,), (region,), count, count)
         for starts, ends, kind, region, count in rows.values_list(

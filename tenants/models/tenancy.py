@@ -1,7 +1,7 @@
 """Tenants, who belongs to them from when to when, and the cycles they take part in."""
 
 import uuid
-from datetime import date
+from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -42,8 +42,11 @@ def within(on: Any = None) -> models.Q:
 
 
 def holding(on: Any = None) -> models.Q:
-    """The same for seats, which may also have been taken away in the middle of their last day."""
-    return within(on) & (models.Q(ended_at=None) | models.Q(ended_at__date__gt=_day(on)))
+    """The same for seats, which may also have been taken away in the middle of their last day: from that moment on they hold
+    no longer, whatever day it is in the zone of whoever reads. Of a day that is asked for, one in UTC, the end counts."""
+    if on is None:
+        return within() & models.Q(ended_at=None)  # it is written when it happens, and never beforehand
+    return within(on) & (models.Q(ended_at=None) | models.Q(ended_at__gt=datetime.combine(on, time.max, UTC)))
 
 
 def _day(on: Any) -> Any:

@@ -1,6 +1,6 @@
 """Roles that change and end: removal reaches everything in one transaction, keeps the history, and never the last lead."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.test import Client
@@ -11,7 +11,7 @@ from support.actions import open_case, take_case
 from support.models import Case
 from tenants import inviting, leaving
 from tenants.history.models import Entry
-from tenants.models import ApiToken, Assignment, DutyShift, Invitation, Membership
+from tenants.models import ApiToken, Assignment, DutyShift, Invitation, Membership, holding
 from tenants.queries import lines
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
@@ -215,3 +215,21 @@ def test_an_action_item_without_an_heir_stays_and_is_told(world: World) -> None:
     soon = timezone.now().date() + timedelta(days=5)
     give_action_item(tenant=world.hoshi, text="Look", owner=leaver, due=soon, by="engine", audience="shared")
     assert remove(world, "ml_engineer").unowned == {"action_item": 1}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "Pacific/Kiritimati", "America/Los_Angeles"])
+def test_a_seat_that_was_taken_away_holds_no_longer_whatever_day_it_is_for_the_reader(world: World, zone: str) -> None:
+    day, seats = date(2026, 5, 1), Membership.objects.filter(person=world.person("viewer"), tenant=world.hoshi)
+    for hour in (0, 6, 12, 20, 23):
+        seats.update(ends_on=day, ended_at=datetime(2026, 5, 1, hour, 30, tzinfo=UTC))
+        with timezone.override(zone):
+            held = [seats.filter(holding(day + timedelta(days=n))).exists() for n in (-1, 0, 1)]
+        assert held == [True, False, False], (zone, hour)
+    today = timezone.now().date()
+    seats.update(ends_on=today, ended_at=timezone.now() - timedelta(seconds=1))
+    with timezone.override(zone):
+        assert not seats.filter(holding()).exists()
+    seats.update(ended_at=None)
+    with timezone.override(zone):
+        assert seats.filter(holding()).exists()
