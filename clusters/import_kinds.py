@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from clusters import facts
 from clusters.models import Bucket, Cluster, QuotaGrant
-from tenants import actions
+from tenants import actions, many_lines
 from tenants.import_export import ID, NUMBER, PARTICIPANT, Column, Current, Hand, Kind, kind, of_model
 from tenants.import_kinds import CYCLE, NOT_TO_SET, OfParticipations
 from tenants.models import Tenant
@@ -97,17 +97,28 @@ class Quotas(OfParticipations):
             yield Current(str(row.pk), places[row.participation_id] | values, row)
 
     def add(self, given: Mapping[str, Any], around: Any, hand: Hand) -> None:
-        place = around[given["participant"]][given["cycle"]]
-        values = _of_line({name: value for name, value in given.items() if name not in NOT_TO_SET})
-        line = QuotaGrant(tenant_id=place.tenant_id, participation=place, **values)
-        line.why = hand.why
-        actions.add_record(block=line, by=hand.by, why=hand.why)
+        actions.add_record(block=_line(given, around, hand), by=hand.by, why=hand.why)
+
+    def add_together(self, given: Sequence[Mapping[str, Any]], around: Any, hand: Hand) -> None:
+        many_lines.add([_line(each, around, hand) for each in given], by=hand.by, why=hand.why)
+
+    def change_together(self, asked: Sequence[tuple[Current, Mapping[str, Any]]], hand: Hand) -> None:
+        many_lines.edit([(row.thing, _of_line(changes)) for row, changes in asked], by=hand.by, why=hand.why)
 
     def change(self, row: Current, changes: Mapping[str, Any], hand: Hand) -> None:
         line = row.thing
         actions.edit_record(
             block=line, changes={**_of_line(changes), "why": hand.why}, version=line.version, by=hand.by, why=hand.why
         )
+
+
+def _line(given: Mapping[str, Any], around: Any, hand: Hand) -> QuotaGrant:
+    """A line that is not kept yet."""
+    place = around[given["participant"]][given["cycle"]]
+    values = _of_line({name: value for name, value in given.items() if name not in NOT_TO_SET})
+    line = QuotaGrant(tenant_id=place.tenant_id, participation=place, **values)
+    line.why = hand.why
+    return line
 
 
 def _of_line(values: Mapping[str, Any]) -> dict[str, Any]:

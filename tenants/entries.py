@@ -73,6 +73,7 @@ WORK_AGAIN = kind(
 )
 IMPORT_ASKED = kind("import.checking", _("{actor} sent {file} to be checked"), icon="file")
 kind("import.checked", _("{file} was checked: {new} new, {changed} changed"), icon="file")
+kind("import.unchanged", _("{file} was checked and changes nothing"), icon="file")
 kind("import.faulty", _("{file} was checked and has faults ({problems}), so nothing of it is imported"), icon="file")
 kind("import.applying", _("{actor} asked for {file} to be imported"), icon="file")
 kind("import.imported", _("{actor} imported {file}: {new} new, {changed} changed"), icon="file")

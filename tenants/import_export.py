@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from django import forms
@@ -18,6 +19,7 @@ from django.db import models
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tenants.many_lines import OneByOne
 from tenants.models import Person, Tenant
 from tenants.sheets import Cell, Problem, Sheet
 from tenants.web.bodies import nearest
@@ -198,7 +200,15 @@ class Kind:
     def change(self, row: Current, changes: Mapping[str, Any], hand: Hand) -> None:
         raise NotImplementedError
 
-    @property
+    def add_together(self, given: Sequence[Mapping[str, Any]], around: Any, hand: Hand) -> None:
+        """`add` for each, in few statements. Raises OneByOne where that cannot be; then nothing was written."""
+        raise OneByOne
+
+    def change_together(self, asked: Sequence[tuple[Current, Mapping[str, Any]]], hand: Hand) -> None:
+        """`change` for each, likewise."""
+        raise OneByOne
+
+    @cached_property
     def by_name(self) -> dict[str, Column]:
         return {column.name: column for column in self.columns}
 

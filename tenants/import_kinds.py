@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants import actions, contacts, inviting, leaving
+from tenants import actions, contacts, inviting, leaving, many_lines
 from tenants.enrolling import enrol
 from tenants.import_export import ID, PARTICIPANT, TEXT, Column, Current, Hand, Kind, kind, of_model
 from tenants.models import Contact, Cycle, Invitation, Membership, Participation, Tenant
@@ -122,11 +122,19 @@ class Lines(OfParticipations):
         for name in self.may_miss[1:]:
             given.setdefault(name, str(self._default(name)))
 
-    def add(self, given: Mapping[str, Any], around: Any, hand: Hand) -> None:
+    def _made(self, given: Mapping[str, Any], around: Any) -> Any:
         place = around[given["participant"]][given["cycle"]]
         values = {name: value for name, value in given.items() if name not in NOT_TO_SET}
-        block = self.model(tenant_id=place.tenant_id, participation=place, **values)
-        actions.add_record(block=block, by=hand.by, why=hand.why)
+        return self.model(tenant_id=place.tenant_id, participation=place, **values)
+
+    def add(self, given: Mapping[str, Any], around: Any, hand: Hand) -> None:
+        actions.add_record(block=self._made(given, around), by=hand.by, why=hand.why)
+
+    def add_together(self, given: Sequence[Mapping[str, Any]], around: Any, hand: Hand) -> None:
+        many_lines.add([self._made(each, around) for each in given], by=hand.by, why=hand.why)
+
+    def change_together(self, asked: Sequence[tuple[Current, Mapping[str, Any]]], hand: Hand) -> None:
+        many_lines.edit([(row.thing, changes) for row, changes in asked], by=hand.by, why=hand.why)
 
     def change(self, row: Current, changes: Mapping[str, Any], hand: Hand) -> None:
         version = row.thing.version

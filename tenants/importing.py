@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import override
@@ -17,6 +17,7 @@ from tenants import entries, files
 from tenants.history import timeline
 from tenants.history.moves import LostRace, move
 from tenants.import_export import CHANGED, KINDS, NEW, SAME, Hand, Kind, Step, decide, needed_headers
+from tenants.many_lines import OneByOne
 from tenants.models import Assignment, Attachment, Import, Person, Tenant, holding
 from tenants.sheets import Problem, Sheet, read
 from tenants.wall import roles
@@ -27,6 +28,7 @@ from tenants.work import due, loop
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 500  # rows that a request may look at; more are the workers'
+TOGETHER = 500  # rows that are written at once
 MOST_SHOWN = 100  # problems that are listed; the others are counted
 MOST_CHANGES = 200
 KEPT = timedelta(days=7)
@@ -59,6 +61,10 @@ class Outcome:
 
     def count(self, what: str) -> int:
         return sum(step.what == what for step in self.steps)
+
+    @property
+    def differs(self) -> bool:
+        return any(step.what != SAME for step in self.steps)
 
     @property
     def marks(self) -> list[list[Any]]:
@@ -163,6 +169,9 @@ def look_again(*, run: Import, staff: bool) -> Import:
     before = dict(map(tuple, run.marks))
     now = dict(map(tuple, outcome.marks))
     run.meanwhile = sorted(line for line in {*before, *now} if before.get(line) != now.get(line))[:MOST_CHANGES]
+    if not outcome.problems and not outcome.differs:
+        _tell(run, outcome)
+        return run
     _put(run, outcome)
     run.save(update_fields=[*FOUND, "meanwhile"])
     return run
@@ -247,27 +256,55 @@ def _refuse_what_was_not_shown(run: Import, outcome: Outcome) -> None:
 
 def _do(kind: Kind, steps: Sequence[Step], around: Any, hand: Hand, beat: Beat | None) -> list[Problem]:
     problems: list[Problem] = []
-    for done, step in enumerate(steps):
+    for first in range(0, len(steps), TOGETHER):
+        some = steps[first : first + TOGETHER]
         if beat is not None:
-            beat(done)
-        try:
-            if step.what == NEW:
-                kind.add(step.given, around, hand)
-            elif step.what == CHANGED:
-                changes = {name: new for name, (_old, new) in step.changes.items()}
-                kind.change(step.row, changes, hand)  # type: ignore[arg-type]
-        except Refused as refused:
-            # Nothing of this transaction is kept any more, so that the next lines may still be looked at.
-            fields = refused.facts.get("fields", {}) or {"": [refused.sentence]}
-            for name, sentences in fields.items():
-                column = name if name in kind.by_name else ""
-                problems += [Problem(step.line, column, str(sentence)) for sentence in sentences]
-        except IntegrityError:
-            sentence = _(
-                "It breaks a rule of the data together with another row. What comes after it was not looked at."
-            )
-            return [*problems, Problem(step.line, "", sentence)]
+            beat(first)
+        if _together(kind, some, around, hand):
+            continue
+        for done, step in enumerate(some, first):
+            if beat is not None:
+                beat(done)
+            try:
+                _one(kind, step, around, hand)
+            except Refused as refused:
+                # Nothing of this transaction is kept any more, so that the next lines may still be looked at.
+                fields = refused.facts.get("fields", {}) or {"": [refused.sentence]}
+                for name, sentences in fields.items():
+                    column = name if name in kind.by_name else ""
+                    problems += [Problem(step.line, column, str(sentence)) for sentence in sentences]
+            except IntegrityError:
+                sentence = _(
+                    "It breaks a rule of the data together with another row. What comes after it was not looked at."
+                )
+                return [*problems, Problem(step.line, "", sentence)]
     return problems
+
+
+def _together(kind: Kind, steps: Sequence[Step], around: Any, hand: Hand) -> bool:
+    """Do these in few statements; False, and nothing is done, where they have to be done one by one."""
+    changed = [(step.row, _values(step)) for step in steps if step.what == CHANGED and step.row is not None]
+    new = [step.given for step in steps if step.what == NEW]
+    try:
+        with transaction.atomic():
+            if changed:
+                kind.change_together(changed, hand)
+            if new:
+                kind.add_together(new, around, hand)
+    except OneByOne:
+        return False
+    return True
+
+
+def _one(kind: Kind, step: Step, around: Any, hand: Hand) -> None:
+    if step.what == NEW:
+        kind.add(step.given, around, hand)
+    elif step.what == CHANGED and step.row is not None:
+        kind.change(step.row, _values(step), hand)
+
+
+def _values(step: Step) -> dict[str, Any]:
+    return {name: new for name, (_old, new) in step.changes.items()}
 
 
 FOUND = ("added", "changed", "same", "problem_count", "problems", "changes", "marks")
@@ -300,12 +337,14 @@ def _put(run: Import, outcome: Outcome) -> None:
 
 
 def _tell(run: Import, outcome: Outcome) -> None:
+    """What was found out; where there is nothing to import, it is over."""
     found = _found(run, outcome)
     told = {"file": run.name, "new": found["added"], "changed": found["changed"], "problems": found["problem_count"]}
-    ended = {"ended_at": timezone.now()} if outcome.problems else {}
-    columns = {**found, **ended, "done": run.rows}
-    move(run, "faulty" if outcome.problems else "checked", by=run.asked_by, columns=columns, **told)
-    if outcome.problems:
+    state = "faulty" if outcome.problems else "checked" if outcome.differs else "unchanged"
+    over = state != "checked"
+    ended = {"ended_at": timezone.now()} if over else {}
+    move(run, state, by=run.asked_by, columns={**found, **ended, "done": run.rows}, **told)
+    if over:
         _forget_file(run)
 
 

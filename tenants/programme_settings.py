@@ -14,7 +14,7 @@ from tenants.web.problems import Refused, Stale
 QUARANTINE = ("quarantine_strikes", "quarantine_days", "quarantine_event_minutes")
 IDLE = ("idle_minutes", "idle_below_percent")
 GRANTS = ("grant_not_set",)
-BUDGET = ("budget_rule", "budget_warn_at", "budget_notice_hours", "budget_patience_hours")
+BUDGET = ("budget_rule", "budget_counts", "budget_warn_at", "budget_notice_hours", "budget_patience_hours")
 WHO = ("name", "sponsor", "agency", "timezone", "currency")
 REVIEW = ("cutoff_weekday", "cutoff_time")
 RECORD = ("stale_after_days",)

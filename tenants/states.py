@@ -36,9 +36,10 @@ JOIN_REQUEST: Moves = {
 ERASURE: Moves = {"open": {"done", "declined"}, "done": set(), "declined": set()}
 
 IMPORT: Moves = {
-    "checking": {"checked", "faulty", "cancelled"},
-    "checked": {"applying", "imported", "cancelled"},
-    "applying": {"imported", "checked", "faulty", "cancelled"},
+    "checking": {"checked", "unchanged", "faulty", "cancelled"},
+    "checked": {"applying", "imported", "unchanged", "cancelled"},
+    "applying": {"imported", "checked", "unchanged", "faulty", "cancelled"},
+    "unchanged": set(),  # it says what is there already
     "faulty": set(),
     "imported": set(),
     "cancelled": set(),

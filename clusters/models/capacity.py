@@ -1,6 +1,7 @@
 """What the programme granted, what the provider allows, what is reserved; their numbers are sums of the ledger's rows."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 from django.db import models
 from django.db.models.functions import Coalesce
@@ -81,13 +82,21 @@ class QuotaGrant(TenantOwned):
 
     def kept(self, *, by: str) -> None:
         """Add the row that brings the sum to what was set. The line is locked by the caller, or is new."""
-        wanted = self.approved_instances
-        now = type(self).objects.values_list("approved_instances", flat=True).get(pk=self.pk)
-        if wanted != now:
-            LedgerRow.objects.create(
-                tenant_id=self.tenant_id, ledger=LedgerRow.Ledger.GRANT, participation_id=self.participation_id, grant=self,
-                region=self.region, instance_type=self.instance_type, delta=wanted - now, why=self.why[:300], by=by,
-            )  # fmt: skip
+        self.kept_together([self], by=by)
+
+    @classmethod
+    def kept_together(cls, rows: Sequence[Self], *, by: str) -> None:
+        today = cls.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", "approved_instances")
+        granted = dict(today)
+        LedgerRow.objects.bulk_create([
+            LedgerRow(
+                tenant_id=row.tenant_id, ledger=LedgerRow.Ledger.GRANT, participation_id=row.participation_id, grant=row,
+                region=row.region, instance_type=row.instance_type, delta=row.approved_instances - granted[row.pk],
+                why=row.why[:300], by=by,
+            )
+            for row in rows
+            if row.approved_instances != granted[row.pk]
+        ])  # fmt: skip
 
 
 class ServiceQuota(TenantOwned):

@@ -73,12 +73,36 @@ def record(
 
     Raises NoScope outside a scope and LookupError for an undeclared kind.
     """
+    entry = _entry(what, about, by, audience, source, severity, on_behalf_of, corrects, action_id, facts)
+    if at is not None:
+        entry.occurred_at = at
+    entry.save(force_insert=True)
+    for handler in KINDS[what].reacts if source != IMPORT else ():
+        due.wish(handler, entry.pk, tenant=entry.tenant_id)
+    return entry
+
+
+def record_many(what: str, told: Iterable[tuple[Any, dict[str, Any]]], *, by: str) -> list[Entry]:
+    """One entry for each (about, facts), as `record` writes it, in one statement; they are one action."""
+    action = _current_action()
+    entries = [_entry(what, about, by, None, "portal", None, "", None, action, facts) for about, facts in told]
+    Entry.objects.bulk_create(entries)
+    for entry in entries:
+        for handler in KINDS[what].reacts:
+            due.wish(handler, entry.pk, tenant=entry.tenant_id)
+    return entries
+
+
+def _entry(
+    what: str, about: Any, by: str, audience: str | None, source: str, severity: str | None, on_behalf_of: str,
+    corrects: Entry | None, action_id: uuid.UUID | None, facts: dict[str, Any],
+) -> Entry:  # fmt: skip
     scope()
     if what not in KINDS:
         raise LookupError(f"undeclared kind of entry: {what!r}")
     declared = KINDS[what]
     is_tenant = about._meta.model_name == "tenant"
-    entry = Entry(
+    return Entry(
         tenant_id=about.pk if is_tenant else about.tenant_id,
         participation=_id_of(about, "participation"),
         audience=audience or declared.audience,
@@ -94,12 +118,6 @@ def record(
         corrects=corrects,
         facts=facts,
     )
-    if at is not None:
-        entry.occurred_at = at
-    entry.save(force_insert=True)
-    for handler in declared.reacts if source != IMPORT else ():
-        due.wish(handler, entry.pk, tenant=entry.tenant_id)
-    return entry
 
 
 def _id_of(about: Any, noun: str) -> uuid.UUID | None:

@@ -1,5 +1,10 @@
 """How far a project has come: the data that arrives, milestones, evaluations and results, and where it is watched."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Self
+from uuid import UUID
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator, URLValidator
@@ -186,15 +191,19 @@ class Evaluation(RecordBlock):
         return f"{self.benchmark} {self.score.normalize():f}"
 
     def clean(self) -> None:
-        models_of = TrainingModel.objects.filter(participation_id=self.participation_id)
-        known = sorted(models_of.values_list("code", flat=True))
-        if self.model_code not in known:
-            raise ValidationError(
-                {
-                    "model_code": _("There is no model '%(code)s' in this record; there are: %(known)s.")
-                    % {"code": self.model_code, "known": ", ".join(known) or "–"}
-                }
-            )
+        self.clean_together([self])
+
+    @classmethod
+    def clean_together(cls, rows: Sequence[Self]) -> None:
+        known: dict[UUID, list[str]] = defaultdict(list)
+        models_of = TrainingModel.objects.filter(participation__in={row.participation_id for row in rows})
+        for place, code in models_of.order_by("code").values_list("participation_id", "code"):
+            known[place].append(code)
+        for row in rows:
+            if row.model_code not in known[row.participation_id]:
+                told = {"code": row.model_code, "known": ", ".join(known[row.participation_id]) or "–"}
+                sentence = _("There is no model '%(code)s' in this record; there are: %(known)s.")
+                raise ValidationError({"model_code": sentence % told})
 
 
 class Result(RecordBlock):

@@ -1,5 +1,10 @@
 """The tracking record of a participation: what is trained, with which framework, on which software."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Self
+from uuid import UUID
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
@@ -7,7 +12,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from tenants.models.tenancy import TenantOwned, tied
-from tenants.names import same_name
+from tenants.names import plain_name
 from tenants.software import proper_name
 
 
@@ -88,11 +93,24 @@ class TrainingModel(RecordBlock):
         return self.name
 
     def clean(self) -> None:
-        others = TrainingModel.objects.filter(participation=self.participation_id).exclude(pk=self.pk)
-        if twin := next((code for code in others.values_list("code", flat=True) if same_name(code, self.code)), None):
-            raise ValidationError(
-                {"code": _("'%(code)s' is there already, as '%(twin)s'.") % {"code": self.code, "twin": twin}}
-            )
+        self.clean_together([self])
+
+    @classmethod
+    def clean_together(cls, rows: Sequence[Self]) -> None:
+        there: dict[UUID, dict[str, tuple[UUID, str]]] = defaultdict(dict)  # by how a code is read
+        of_others = cls.objects.filter(participation__in={row.participation_id for row in rows})
+        of_others = of_others.exclude(pk__in=[row.pk for row in rows])
+        for place, pk, code in of_others.values_list("participation_id", "pk", "code"):
+            there[place][plain_name(code)] = pk, code
+        for row in rows:
+            owner, twin = there[row.participation_id].setdefault(plain_name(row.code), (row.pk, row.code))
+            if owner != row.pk:
+                raise ValidationError(
+                    {"code": _("'%(code)s' is there already, as '%(twin)s'.") % {"code": row.code, "twin": twin}}
+                )
+            row._refuse_more_than_the_total()
+
+    def _refuse_more_than_the_total(self) -> None:
         if None not in (self.active_params_b, self.total_params_b) and self.active_params_b > self.total_params_b:
             told = {"active": f"{self.active_params_b.normalize():f}", "total": f"{self.total_params_b.normalize():f}"}
             raise ValidationError(

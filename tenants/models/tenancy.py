@@ -1,8 +1,9 @@
 """Tenants, who belongs to them from when to when, and the cycles they take part in."""
 
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import Any, Self
 from zoneinfo import available_timezones
 
 from django.contrib.postgres.fields import ArrayField
@@ -149,6 +150,18 @@ class TenantOwned(models.Model):
     def kept(self, *, by: str) -> None:
         """What a line of the record writes beside itself, once it was saved, in the same transaction."""
 
+    @classmethod
+    def kept_together(cls, rows: Sequence[Self], *, by: str) -> None:
+        """The same for many lines at once."""
+        for row in rows:
+            row.kept(by=by)
+
+    @classmethod
+    def clean_together(cls, rows: Sequence[Self]) -> None:
+        """What `clean` checks, for many lines at once and in their order. Raises ValidationError for the first that is wrong."""
+        for row in rows:
+            row.clean()
+
 
 def tied(to: str, *, null: bool = False, related_name: str | None = None) -> models.ForeignKey:
     """A key to another tenant table; `tie()` in the migration makes the database hold both rows to one tenant."""
@@ -293,6 +306,15 @@ class Programme(models.Model):
         ],
         help_text=_("What happens when a participant's budget is spent. A participant may have its own rule."),
     )
+    budget_counts = models.CharField(
+        _("what is new counts against"),
+        max_length=5,
+        default="spent",
+        choices=[("spent", _("what is spent")), ("bound", _("what is spent and bound"))],
+        help_text=_(
+            "Where what is bound counts too, nothing is launched or granted that would bind more than is left. Jobs are stopped only for what is spent. A participant may have its own rule."
+        ),
+    )
     budget_warn_at = ArrayField(
         models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(100)]),
         verbose_name=_("told at percent"),
@@ -323,6 +345,9 @@ class Programme(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(budget_rule__in=["tell", "refuse", "stop"]), name="budget_rule_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(budget_counts__in=["spent", "bound"]), name="budget_counts_known"
             ),
             models.CheckConstraint(
                 condition=models.Q(budget_notice_hours__range=(1, 720)), name="budget_notice_hours_range"

@@ -9,6 +9,8 @@ from decimal import Decimal
 import openpyxl
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -360,6 +362,65 @@ def test_an_import_is_shown_first_and_then_writes_through_the_actions(world):
     assert (again.added, again.changed, again.same) == (0, 0, 2)
     changed = begun(world, "model", exported(world, "model").replace("Wave", "Tide"))
     assert changed.changes[0]["cells"] == [["name", "Wave", "Tide"]]
+
+
+def test_a_file_that_changes_nothing_is_over_and_offers_nothing(client, world):
+    applied(world, begun(world, "model", f"{HEAD}\n{M1}\n"))
+    run = begun(world, "model", exported(world, "model"), name="same.csv")
+    assert (run.state, run.same) == ("unchanged", 1) and run.ended_at is not None
+    with acting_for(world.office, staff=True):
+        assert not Attachment.objects.filter(subject=Import.SUBJECT, subject_id=run.pk).exists()
+        assert Entry.objects.get(subject_id=run.pk, kind="import.unchanged").facts["file"] == "same.csv"
+    with pytest.raises(Refused) as refused:
+        applied(world, run)
+    assert refused.value.code == "import_state"
+    page = asking(client, world, "programme_manager").get(f"/t/{world.office.slug}/imports/{run.pk}/").content.decode()
+    assert "Nothing changes" in page and "apply/" not in page and "cancel/" not in page
+    listed = client.get(f"/t/{world.office.slug}/tables/").content.decode()
+    assert "changes nothing" in listed and "waits to be imported" not in listed
+
+
+def test_many_rows_take_few_statements_and_do_the_same_as_one_after_the_other(world, monkeypatch):
+    def rows(prefix, count, name):
+        return "\n".join(
+            f"{'hoshi' if n % 2 else 'umi'},{prefix}{n},{name} {n},dense,{n + 1},{n + 1}" for n in range(count)
+        )
+
+    def told():
+        with reading_everyone():
+            models = TrainingModel.objects.order_by("code").values_list("code", "name", "total_params_b", "version")
+            found = Entry.objects.filter(subject="model").order_by("pk")
+            return list(models), sorted(
+                (one.kind, one.actor, one.participation is not None, json.dumps(one.facts, sort_keys=True))
+                for one in found
+            )
+
+    statements = []
+    for prefix, count in (("A", 20), ("B", 60)):
+        with CaptureQueriesContext(connection) as queries:
+            run = begun(world, "model", f"{HEAD}\n{rows(prefix, count, 'Model')}\n")
+        statements.append(len(queries))
+        applied(world, run)
+    assert statements[1] - statements[0] < 10, statements
+    changed = f"{HEAD}\n{rows('A', 20, 'Other')}\n{rows('C', 10, 'New')}\n"
+    seen = []
+    for one_by_one in (False, True):
+        with transaction.atomic():
+            if one_by_one:
+                monkeypatch.setattr(importing, "_together", lambda *told: False)
+            run = applied(world, begun(world, "model", changed))
+            assert (run.state, run.added, run.changed) == ("imported", 10, 20)
+            seen.append(told())
+            transaction.set_rollback(True)
+    assert seen[0] == seen[1]
+    monkeypatch.undo()
+    # Two rows that people read as one are told apart from the others, and named.
+    with pytest.raises(Refused) as refused:
+        begun(world, "model", f"{HEAD}\nhoshi,X1,One,dense,7,7\nhoshi,ｘ1,Two,dense,7,7\nhoshi,X3,Three,dense,7,70\n")
+    assert [(one["line"], one["column"]) for one in refused.value.facts["problems"]] == [
+        (3, "code"),
+        (4, "active_params_b"),
+    ]
 
 
 def test_one_bad_row_keeps_everything_out_and_every_fault_is_listed(world):

@@ -57,6 +57,7 @@ FAMILIES: dict[str, tuple[str, Any]] = {
     "locked": ("neutral", gettext_lazy("locked")),
     "applied": ("neutral", gettext_lazy("applied")),
     "checked": ("warn", gettext_lazy("waits to be imported")),
+    "unchanged": ("neutral", gettext_lazy("changes nothing")),
     "faulty": ("bad", gettext_lazy("faulty")),
     "applying": ("progress", gettext_lazy("being imported")),
     "imported": ("good", gettext_lazy("imported")),
