@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from clusters import accounts, queries, showing
+from clusters import account_opening, accounts, queries, showing
 from clusters.forms import AccountForm, RenewForm
-from clusters.models import CloudAccount, ServiceQuota
+from clusters.models import AccountFact, CloudAccount, ServiceQuota
 from tenants.queries import history, lines
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -50,6 +50,7 @@ def _opened(request: HttpRequest, account: CloudAccount, status: int = 200) -> H
         "row": account,
         "trust": json.dumps(accounts.trust_policy(account), indent=2),
         "permissions": json.dumps(accounts.permissions(), indent=2),
+        **accounts.opening(account),
         "role_name": account.role_arn.partition(":role/")[2],
     }
     answer = render(request, "clusters/account_opened.html", context, status=status)
@@ -64,12 +65,20 @@ def account(request: HttpRequest, pk: UUID) -> HttpResponse:
     row = _row(pk)
     entries = list(history(subject=("account", row.pk)).order_by("-occurred_at", "-id")[:NEWEST_ENTRIES])
     asked = accounts.being_checked(row)
-    newest = live.stamp(row.access, row.access_since, row.checked_at, asked, [entry.pk for entry in entries])
+    newest = live.stamp(
+        row.access, row.access_since, row.checked_at, row.guarded, asked, [entry.pk for entry in entries]
+    )
     if (answer := live.unchanged(request, newest)) is not None:
         return answer
+    told = dict(AccountFact.objects.filter(account=row, kind="roles").values_list("region", "body"))
+    engines = account_opening.engines([(told.get(region) or {}).get("denied") for region in row.regions])
     context = {
         "row": row,
         "access": showing.access(row),
+        "guard": showing.guard(row),
+        "engines": engines,
+        "statement": account_opening.statement(engines),
+        "condition": account_opening.CONDITION,
         "asked": asked,
         "quotas": ServiceQuota.objects.filter(account=row).count(),
         "clusters": list(queries.clusters().filter(account_id=row.pk).order_by("name")),

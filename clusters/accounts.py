@@ -10,7 +10,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from clusters import facts, states
+from clusters import account_opening, facts, states
 from clusters.models import CloudAccount
 from tenants.history import timeline
 from tenants.models import Tenant
@@ -149,6 +149,19 @@ def answered(account_pk: Any, access: str, why: str = "") -> None:
     rows.update(checked_at=Now(), **reasons, **contact)
 
 
+def guard_answered(account: CloudAccount, lets_in_without_id: bool, *, by: str) -> None:
+    """Write down whether the role refuses us without our id; what is news stands in the history. It is locked by the caller."""
+    found = "no" if lets_in_without_id else "yes"
+    before = CloudAccount.objects.values_list("guarded", flat=True).get(pk=account.pk)
+    if before == found:
+        return
+    CloudAccount.objects.filter(pk=account.pk).update(guarded=found)
+    if found == "no":
+        timeline.record(states.ACCOUNT_UNGUARDED, about=account, by=by, account=account.account_id)
+    elif before == "no":
+        timeline.record(states.ACCOUNT_GUARDED, about=account, by=by, account=account.account_id)
+
+
 def trust_policy(account: CloudAccount) -> dict[str, Any]:
     """What the account's owner pastes as the role's trust: only Cohort, and only with this id, may take the role."""
     statement = {
@@ -158,6 +171,21 @@ def trust_policy(account: CloudAccount) -> dict[str, Any]:
         "Condition": {"StringEquals": {"sts:ExternalId": account.external_id}},
     }
     return {"Version": "2012-10-17", "Statement": [statement]}
+
+
+def opening(account: CloudAccount) -> dict[str, str]:
+    """How its owner makes the role without typing: `link` (empty where the operator has laid no template into S3) and `line`.
+
+    Both hold the external id, so they are shown with it and nowhere else.
+    """
+    told = account_opening.parameters(account.role_arn, account.external_id)
+    body = account_opening.template(permissions(), settings.TRUSTED_PRINCIPAL)
+    region = account.regions[0]
+    plain = account.role_arn.startswith("arn:aws:")  # other partitions have other consoles
+    return {
+        "link": account_opening.quick_create(settings.ROLE_TEMPLATE_URL if plain else "", told, region),
+        "line": account_opening.one_line(body, told, region),
+    }
 
 
 def permissions() -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Circumstances:
     gate: date | None = None
     accelerators: int | None = None
     price: Decimal | None = None
+    price_before: Decimal | None = None  # of what is given back for it in another Region
     currency: str = ""
     prices_dated: date | None = None
 
@@ -67,11 +68,19 @@ def effect(change: Change, now: Circumstances) -> Effect:
     sign = {"fewer": -1, "region": 0}.get(change.kind, 1)
     hours = cost = None
     if until is not None:
-        instance_hours = sign * change.instances * max((until - change.starts_on).days + 1, 0) * HOURS_A_DAY
-        hours = instance_hours * now.accelerators if now.accelerators is not None else None
-        cost = (instance_hours * now.price).quantize(CENT) if now.price is not None else None
+        instance_hours = change.instances * max((until - change.starts_on).days + 1, 0) * HOURS_A_DAY
+        hours = sign * instance_hours * now.accelerators if now.accelerators is not None else None
+        each = _each(change.kind, sign, now)
+        cost = (instance_hours * each).quantize(CENT) if each is not None else None
     past = max((until - now.gate).days, 0) if until and now.gate else None
     return Effect(until, hours, cost, now.currency, now.prices_dated, now.gate, past)
+
+
+def _each(kind: str, sign: int, now: Circumstances) -> Decimal | None:
+    """What an instance-hour adds; moved to another Region it is what that Region is dearer."""
+    if now.price is None or (kind == "region" and now.price_before is None):
+        return None
+    return now.price - (now.price_before or Decimal(0)) if kind == "region" else sign * now.price
 
 
 def rule(change: Change, found: Effect, *, limit: int, recently: int) -> str:

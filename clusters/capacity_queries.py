@@ -329,16 +329,18 @@ def reservations(participation: Any) -> list[Shown]:
         )
         for row in rows
     }  # fmt: skip
-    beside: dict[str, list[str]] = defaultdict(list)
+    # Two that are only wanted may be called alike, so that they are told apart by what they are.
+    which = {id(one): pk for pk, one in held.items()}
+    beside: dict[Any, list[str]] = defaultdict(list)
     for one, other in reserving.overlaps(list(held.values())):
-        beside[one.name].append(other.name)
-        beside[other.name].append(one.name)
+        beside[which[id(one)]].append(other.name)
+        beside[which[id(other)]].append(one.name)
     taken = reserving.used(_newest_bodies(participation)) if any(row.state == "active" for row in rows) else {}
     found = []
     for row in rows:
         nodes = 0 if row.kind == Reservation.Kind.ON_DEMAND else reserving.idle(held[row.pk], taken)
         hours = reserving.idle_hours(held[row.pk], nodes, now)
-        found.append(Shown(row, nodes, hours, tuple(beside[held[row.pk].name])))
+        found.append(Shown(row, nodes, hours, tuple(beside[row.pk])))
     return sorted(found, key=lambda one: one.row.state == "ended")
 
 

@@ -20,6 +20,7 @@ from clusters.budgets import queries as budget_queries
 from clusters.forms import CapacityForm, DecisionForm, ReasonForm, SmallForm
 from clusters.models import CapacityRequest
 from clusters.wording import gettext_noop
+from tenants import participating
 from tenants.models import Participation, Programme, Tenant
 from tenants.queries import actor_names
 from tenants.wall import roles
@@ -99,9 +100,8 @@ def tenant_capacity(request: HttpRequest) -> HttpResponse:
 
 
 def participation_here() -> Participation | None:
-    """The one that goes on, or the newest."""
-    rows = Participation.objects.select_related("cycle").order_by("-created_at")
-    return rows.exclude(state__in=["closed", "withdrawn"]).first() or rows.first()
+    """The one that pages speak of: one that is only applied for does not hide the one that runs."""
+    return participating.current_first().select_related("cycle").first()
 
 
 HEADER = (

@@ -361,6 +361,23 @@ ACCESS = {
 }
 
 
+GUARD = {
+    "yes": ("good", "good", gettext_lazy("Without the external id the role refuses us, as it has to.")),
+    "no": (
+        "bad",
+        "bad",
+        gettext_lazy("The role lets us in without the external id too, so that others could borrow our trust."),
+    ),
+    "unknown": ("neutral", "help", gettext_lazy("It is tried as soon as the role lets us in.")),
+}
+
+
+def guard(account: CloudAccount) -> dict[str, Any]:
+    """Whether the role refuses us without our id, as a condition."""
+    tone, icon, sentence = GUARD[account.guarded]
+    return {"status": account.guarded, "tone": tone, "icon": icon, "sentence": sentence}
+
+
 def access(account: CloudAccount) -> dict[str, Any]:
     """Whether an account lets us in, as a condition: the answer, its reason, how long it has held."""
     tone, icon, sentence = ACCESS[account.access]

@@ -310,6 +310,13 @@ ACCOUNT_READ = kind(
 ACCOUNT_DENIED = kind(
     "account.denied", _("Account {account} does not let us in: {why}"), icon="alert-triangle", severity="high"
 )
+ACCOUNT_UNGUARDED = kind(
+    "account.unguarded",
+    _("Account {account} lets us in without the external id too, as it must not"),
+    icon="alert-triangle",
+    severity="high",
+)
+ACCOUNT_GUARDED = kind("account.guarded", _("Account {account} asks for the external id now"), icon="key")
 
 # Made by hand with copied tags, or left by an installation whose database was lost: only a person can tell.
 ORPHAN_FOUND = kind(
@@ -424,14 +431,16 @@ BUDGET_PAUSED = kind(
     "budget_watch.paused", _("{actor} paused the stop rule of the budget until {until}: {why}"), icon="player-pause"
 )
 BUDGET_RULE = kind(
-    "budget_watch.rule", _("{actor} set what happens at the limit of the budget: {what}. {why}"), icon="gauge"
+    "budget_watch.rule",
+    _("{actor} set what happens at the limit of the budget: {what}; what is new counts against: {to}. {why}"),
+    icon="gauge",
 )
 BUDGET_SHRINK_NOT = kind(
     "budget.not_smaller", _("{name} could not be asked to become smaller: {why}"), icon="alert-triangle"
 )
 BUDGET_RATE = kind(
     "programme.exchange_rate",
-    _("{actor} entered a rate: 1 {of} is {rate} {currency} from {day} on, by {source}"),
+    _("{actor} entered a rate: 1 {of} is {rate} {currency} from {day} on, by {told_by}"),
     icon="gauge",
 )
 

@@ -190,6 +190,7 @@ WRITE = [
     ("exchange-rates/", budgets.office_rates, "exchange-rates"),
     ("budgets/move/", budgets.move, "budget-move"),
     ("budgets/pause/", budgets.pause, "budget-pause"),
+    ("budgets/rule/", budgets.rule, "budget-rule"),
     ("capacity-requests/", capacity.tenant_requests, "capacity-requests"),
     ("capacity-requests/<uuid:pk>/decide/", capacity.decide, "capacity-request-decide"),
     ("capacity-requests/<uuid:pk>/withdraw/", capacity.withdraw, "capacity-request-withdraw"),

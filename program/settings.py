@@ -70,6 +70,8 @@ METRICS_PORT = int(env("METRICS_PORT", "9464"))
 AWS_ENDPOINT_URL = env("AWS_ENDPOINT_URL", "")
 # Whom a participant's role trusts: the identity of this installation at the provider.
 TRUSTED_PRINCIPAL = env("TRUSTED_PRINCIPAL", debug="arn:aws:iam::999999999999:root")
+# Where the operator has laid the template of that role into S3, for the link that makes it; empty: no link is shown.
+ROLE_TEMPLATE_URL = env("ROLE_TEMPLATE_URL", "")
 PCLUSTER = Path(env("PCLUSTER", str(BASE_DIR / ".pcluster-venv" / "bin" / "pcluster")))
 # The socket of the process that knows ParallelCluster's schema; empty: configurations are not checked by it.
 PCLUSTER_SCHEMA = env("PCLUSTER_SCHEMA", "")

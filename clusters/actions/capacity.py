@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from clusters import capacity_effect, capacity_telling, facts, foresight, states
 from clusters.actions.holding import lock
 from clusters.budgets import actions as budgets
+from clusters.budgets import effects
 from clusters.capacity_effect import Change, Circumstances, Effect
 from clusters.models import CapacityRequest, LedgerRow, Option, QuotaGrant
 from tenants import participating
@@ -43,18 +44,21 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def circumstances(participation: Participation, instance_type: str, region: str) -> Circumstances:
-    """What the effect depends on, as it is known now."""
+def circumstances(
+    participation: Participation, instance_type: str, region: str, region_before: str = ""
+) -> Circumstances:
+    """What the effect depends on, as it is known now; `region_before` where it moves away from."""
     instance, cycle = facts.load().instance(instance_type), participation.cycle
-    price, currency, dated = None, "", None
+    price, before, currency, dated = None, None, "", None
     try:
         known = foresight.price_list()
         price, currency, dated = known.instance_hour("hyperpod", instance_type, region), known.currency, known.dated
+        before = known.instance_hour("hyperpod", instance_type, region_before) if region_before else None
     except Refused:
         pass  # the effect says that there is no price
     accelerators = instance.accelerators if instance else None
     gate = cycle.stage_gate_on or _gate(participation)
-    return Circumstances(cycle.ends_on, gate, accelerators, price, currency, dated)
+    return Circumstances(cycle.ends_on, gate, accelerators, price, before, currency, dated)
 
 
 def _gate(participation: Participation) -> date | None:
@@ -69,8 +73,8 @@ def asked_of(row: CapacityRequest) -> Change:
 
 def effect_of(row: CapacityRequest) -> Effect:
     """What it would come to if it were granted now."""
-    where = row.to_region or row.region
-    return capacity_effect.effect(asked_of(row), circumstances(row.participation, row.instance_type, where))
+    where, before = (row.to_region, row.region) if row.to_region else (row.region, "")
+    return capacity_effect.effect(asked_of(row), circumstances(row.participation, row.instance_type, where, before))
 
 
 def ask(
@@ -109,12 +113,27 @@ def ask(
     programme = Programme.objects.first()
     limit = programme.small_request_hours if programme else 0
     rule = capacity_effect.rule(asked_of(row), found, limit=limit, recently=_recently(participation))
-    if rule == capacity_effect.SMALL and budgets.is_used_up(participation):
+    if rule == capacity_effect.SMALL and not _paid_for(row):
         rule = ""  # somebody has to say out of which money it is
     if rule:
         line = budgets.only_line(participation) if rule == capacity_effect.SMALL else ""
         _grant(row, by="engine", rule=rule, why=_rule_in_words(rule, limit), budget_line=line)
     return row
+
+
+def _paid_for(row: CapacityRequest) -> bool:
+    try:
+        budgets.refuse_at_limit(row.participation)
+        _refuse_what_binds_too_much(row)
+    except Refused:
+        return False
+    return True
+
+
+def _refuse_what_binds_too_much(row: CapacityRequest) -> None:
+    """Where what is bound counts against the budget, nothing is promised that it does not hold. Raises Refused."""
+    cost = effects.of_cost(row.participation_id, effect_of(row).kept(), row.starts_on)
+    budgets.refuse_cost(row.participation, cost.adds if cost else None)
 
 
 def _recently(participation: Participation) -> int:
@@ -230,6 +249,7 @@ def decide(
         participating.refuse_unless_permitted(row.participation, participating.CAPACITY)
     _lock(row)
     _refuse_more_back_than_granted(row)
+    _refuse_what_binds_too_much(row)
     _grant(row, by=by, rule="", why=why, budget_line=budget_line)
     capacity_telling.tell(row, by)
     return CapacityRequest.objects.get(pk=row.pk)
@@ -284,6 +304,10 @@ def _grant(row: CapacityRequest, *, by: str, rule: str, why: str, budget_line: s
             instance_type=row.instance_type, option=row.option, delta=delta, starts_on=first, ends_on=last, by=by,
             grant=_line(row, region), request=row, why=(why or row.reason)[:300],
         )  # fmt: skip
+        # Whoever edits the line by what it said before is told, instead of taking this back without knowing it.
+        QuotaGrant.objects.filter(
+            participation=row.participation_id, instance_type=row.instance_type, region=region
+        ).update(version=F("version") + 1)
     columns = {"rule": rule, "why": why, "budget_line": budget_line[:120], "decided_by": by, "decided_at": Now()}
     move(
         row, "granted", by=by, columns=columns, number=row.number, instances=row.instances, rule=rule, why=why,

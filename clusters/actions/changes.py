@@ -82,7 +82,7 @@ def change_cluster(
     _refuse_unless_doable(planned, seen=plan, stop_jobs=stop_jobs)
     holding.refuse_unless_granted(cluster.participation_id, wish, cluster)
     if costs_more(planned):
-        budgets.refuse_at_limit(cluster.participation)
+        budgets.refuse_at_limit(cluster.participation, wish, cluster)
     second = second_person or planned.second_person(free_of_approval())
     operation = _taken(
         cluster, Operation.Kind.CHANGE, planned, by=by, reason=reason, stop_jobs=stop_jobs, body=wish.document(),

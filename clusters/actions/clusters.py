@@ -44,7 +44,7 @@ def request_cluster(
     if not name:
         raise Refused("name_missing", _("Give the cluster a name."), status=422)
     not_set = holding.refuse_unless_granted(participation.pk, wish)
-    budgets.refuse_at_limit(participation)
+    budgets.refuse_at_limit(participation, wish)
     cluster, operation = keep_wish(
         participation=participation,
         account=account,
@@ -156,7 +156,8 @@ def approve_cluster(*, cluster: Cluster, person: Person, by: str, version: int |
         )
     planned = changes.approve_operation(operation=operation, cluster=cluster, person=person, by=by, plan=plan)
     if changes.costs_more(planned):
-        budgets.refuse_at_limit(cluster.participation)
+        wish = foresight.read_configuration(operation.body) if operation.kind == Operation.Kind.CHANGE else None
+        budgets.refuse_at_limit(cluster.participation, wish, cluster)
     if operation.kind == Operation.Kind.CREATE:
         _approved(cluster, operation, by=by)
     else:

@@ -3,7 +3,7 @@
 from django.db.models import F, Sum
 from django.utils.translation import ngettext
 
-from clusters import states
+from clusters import foresight, states
 from clusters.actions import changes
 from clusters.budgets import actions as budgets
 from clusters.engine import turns
@@ -33,7 +33,7 @@ def start_fleet(*, cluster: Cluster, by: str, why: str = "", version: int | None
     """Wish that the instances of all queues come; afterwards the cluster is proven again."""
     cluster = changes.newest(cluster, version)
     changes.refuse_unless_possible(cluster, "start_fleet")
-    budgets.refuse_at_limit(cluster.participation)
+    budgets.refuse_at_limit(cluster.participation, foresight.current(cluster), cluster)
     _wish_fleet(cluster, "running")
     timeline.record(states.FLEET_START, about=cluster, by=by, name=cluster.name, why=why)
 

@@ -37,6 +37,10 @@ class AccountShown(Shown):
     lost_reason = serializers.CharField(help_text="Why nobody answered, when it is not known.")
     last_contact_at = serializers.DateTimeField(allow_null=True)
     denied_reason = serializers.CharField(help_text="Why the account does not let us in; empty when it does.")
+    guarded = serializers.ChoiceField(
+        choices=CloudAccount.Access.choices,
+        help_text="Whether its role refuses us without the external id, as it has to.",
+    )
     version = serializers.IntegerField()
 
 
@@ -46,6 +50,10 @@ class AccountOpened(AccountShown):
     external_id = serializers.CharField()
     trust_policy = serializers.DictField(help_text="The trust policy of the role.")
     permissions = serializers.DictField(help_text="What the role has to be allowed.")
+    link = serializers.CharField(
+        help_text="Makes the role in the provider's console; empty where the operator has laid no template into S3."
+    )
+    line = serializers.CharField(help_text="The command that makes the role, for a shell of the account.")
 
 
 class AccountAsked(Asked):
@@ -85,6 +93,7 @@ def _opened(account: CloudAccount, status: int) -> Response:
         "external_id": account.external_id,
         "trust_policy": accounts_of.trust_policy(account),
         "permissions": accounts_of.permissions(),
+        **accounts_of.opening(account),
     }
     return versioned(AccountOpened(_row(account.pk) | told).data, account.version, status=status)
 

@@ -69,6 +69,10 @@ class BudgetFigures(serializers.Serializer):
     notes = serializers.ListField(child=serializers.CharField())
     state = serializers.ChoiceField(choices=list(states.BUDGET_WATCH))
     rule = serializers.ChoiceField(choices=[word for word in BudgetWatch.Rule.values if word])
+    counts = serializers.ChoiceField(
+        choices=[word for word in BudgetWatch.Counts.values if word],
+        help_text="What is new is refused by what is spent, or by what is spent and bound.",
+    )
     paused_until = serializers.DateTimeField(allow_null=True)
     months = MonthOfBudget(many=True)
     lines = LineOfBudget(many=True)
@@ -100,6 +104,7 @@ def told(found: Reckoning, place: Participation, row: BudgetWatch | None) -> dic
         "unmeasured_hours": found.unmeasured_hours.quantize(cents),
         "state": row.state if row else "within",
         "rule": queries.terms(programme, row).rule,
+        "counts": queries.terms(programme, row).counts,
         "paused_until": row.paused_until if row else None,
         "lines": [
             {"kind": line.kind, "good": line.good, "spent": line.spent, "hours": line.hours.quantize(cents), "amount": line.amount}
@@ -230,11 +235,26 @@ class BudgetPauseAsked(Asked):
     version = serializers.IntegerField(min_value=1, max_value=10**9, required=False)
 
 
+class BudgetRuleAsked(Asked):
+    participation = serializers.UUIDField()
+    rule = serializers.ChoiceField(
+        choices=BudgetWatch.Rule.choices, allow_blank=True, help_text="Empty: as the programme has it."
+    )
+    counts = serializers.ChoiceField(
+        choices=BudgetWatch.Counts.choices, allow_blank=True, required=False,
+        help_text="What is new is held against what is spent, or what is spent and bound; empty: as the programme has it; "
+        "not sent: as it is.",
+    )  # fmt: skip
+    why = serializers.CharField(max_length=300)
+    version = serializers.IntegerField(min_value=1, max_value=10**9, required=False)
+
+
 class BudgetWatchTold(serializers.Serializer):
     """How a budget stands to its limit."""
 
     state = serializers.ChoiceField(choices=list(states.BUDGET_WATCH))
     rule = serializers.CharField(help_text="Empty: as the programme has it.")
+    counts = serializers.CharField(help_text="Empty: as the programme has it.")
     paused_until = serializers.DateTimeField(allow_null=True)
     version = serializers.IntegerField()
 
@@ -247,6 +267,18 @@ def pause(request: Request) -> Response:
     sent = asked(BudgetPauseAsked, request)
     place = _place(sent.pop("participation"))
     row = actions.pause(participation=place, by=request.actor, **sent)
+    return Response(BudgetWatchTold(row).data)
+
+
+@allow(roles.KEEP_BUDGET)
+@extend_schema(request=BudgetRuleAsked, responses=BudgetWatchTold)
+@endpoint("POST")
+def rule(request: Request) -> Response:
+    """Say what happens at the limit of one participation's budget."""
+    sent = asked(BudgetRuleAsked, request)
+    place = _place(sent.pop("participation"))
+    sent.setdefault("counts", queries.watch(place).counts)
+    row = actions.choose_rule(participation=place, by=request.actor, **sent)
     return Response(BudgetWatchTold(row).data)
 
 

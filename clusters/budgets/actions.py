@@ -1,6 +1,7 @@
 """Writes about budgets: set, raise, cut, move between participants, pause the stop rule, enter an exchange rate."""
 
 import uuid
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -11,9 +12,10 @@ from django.utils.translation import gettext as _
 
 from clusters import states
 from clusters.actions.holding import lock
-from clusters.budgets import queries, stopping
+from clusters.architectures.configuration import Configuration
+from clusters.budgets import prices, queries, stopping
 from clusters.budgets.reckoning import CENT, Reckoning
-from clusters.models import BudgetRow, BudgetWatch, ExchangeRate
+from clusters.models import BudgetRow, BudgetWatch, Cluster, ExchangeRate
 from tenants.history import timeline
 from tenants.models import Participation, Programme, Tenant
 from tenants.web.problems import Refused, Stale
@@ -172,25 +174,26 @@ def watched(participation: Participation) -> BudgetWatch:
 
 
 def choose_rule(
-    *, participation: Participation, rule: str, why: str, by: str, version: int | None = None
+    *, participation: Participation, rule: str, why: str, by: str, counts: str = "", version: int | None = None
 ) -> BudgetWatch:
-    """What happens at the limit for this participation; empty: as the programme has it. Raises Refused, Stale."""
+    """What happens at the limit for this participation, and what counts against it (spent, bound); empty: as the programme
+    has it. Raises Refused, Stale."""
     if rule not in BudgetWatch.Rule.values:
         words = ", ".join(filter(None, BudgetWatch.Rule.values))
         _refuse("rule", rule, _("Leave it empty, or say one of %(words)s.") % {"words": words})
+    if counts not in BudgetWatch.Counts.values:
+        words = ", ".join(filter(None, BudgetWatch.Counts.values))
+        _refuse("counts", counts, _("Leave it empty, or say one of %(words)s.") % {"words": words})
     why, row = _text("why", why, LONGEST), _newest(participation, version)
-    if row.rule != rule:
-        BudgetWatch.objects.filter(pk=row.pk).update(rule=rule, version=F("version") + 1)
+    if (row.rule, row.counts) != (rule, counts):
+        BudgetWatch.objects.filter(pk=row.pk).update(rule=rule, counts=counts, version=F("version") + 1)
+        with translation.override("en"):  # the history translates it for each reader
+            words = {"what": str(BudgetWatch.Rule(rule).label), "to": str(BudgetWatch.Counts(counts).label)}
         timeline.record(
-            states.BUDGET_RULE, about=row, by=by, what=str(_rule_word(rule)), why=why, before=row.rule, after=rule
+            states.BUDGET_RULE, about=row, by=by, why=why, before=[row.rule, row.counts], after=[rule, counts], **words
         )
         wish(participation)
     return BudgetWatch.objects.get(pk=row.pk)
-
-
-def _rule_word(rule: str) -> Any:
-    with translation.override("en"):  # the history translates it for each reader
-        return str(BudgetWatch.Rule(rule).label)
 
 
 def pause(
@@ -235,36 +238,76 @@ def enter_rate(*, office: Tenant, of: str, rate: Decimal, starts_on: date, sourc
     )
     timeline.record(
         states.BUDGET_RATE, about=office, by=by, of=of, rate=f"{rate.normalize():f}", currency=programme.currency,
-        day=starts_on.isoformat(), source=source,
+        day=starts_on.isoformat(), told_by=source,
     )  # fmt: skip
     return row
 
 
-def refuse_at_limit(participation: Participation) -> None:
-    """Nothing new begins once the budget is spent. Raises Refused with what is left and who can raise it.
+def refuse_at_limit(
+    participation: Participation, wish: Configuration | None = None, cluster: Cluster | None = None
+) -> None:
+    """Nothing new begins once the budget is spent, nor, where what is bound counts too, what would bind more than is left:
+    `wish` as a new cluster, or as what `cluster` becomes. Raises Refused with what is left and who can raise it.
 
     Where nothing is set, where the rule only tells, and while it is paused, nothing is refused.
     """
+    if (held := _held(participation)) is None:
+        return
+    if stopping.refusal(held.stands, held.terms, held.now):
+        raise used_up(held.found, held.currency)
+    if wish is None or held.terms.counts != "bound":
+        return
+    then = queries.reckoning(queries.with_wish(held.known, wish, cluster), held.book)
+    _refuse_too_much(held, then.total - held.found.total)
+
+
+def refuse_cost(participation: Participation, adds: Decimal | None) -> None:
+    """The same for what is granted on request, by what it costs within the term; None: nobody knows. Raises Refused."""
+    if (held := _held(participation)) is not None:
+        _refuse_too_much(held, adds)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A budget that somebody looks at under its lock."""
+
+    known: queries.Known
+    book: prices.Book
+    found: Reckoning
+    stands: stopping.Standing
+    terms: stopping.Terms
+    now: datetime
+    currency: str
+
+
+def _held(participation: Participation) -> _Held | None:
+    """None where nothing would be refused, whatever it costs."""
     place = Participation.objects.select_related("cycle__programme").get(pk=participation.pk)
     if not BudgetRow.objects.filter(participation=place).exists():
-        return
-    row = queries.watch(place)
-    terms = queries.terms(place.cycle.programme, row)
+        return None
+    row, programme = queries.watch(place), place.cycle.programme
+    terms = queries.terms(programme, row)
     if terms.rule == "tell":
-        return
+        return None
     hold(place)
-    found = queries.reckoning(queries.one(place), queries.book_of(place))
-    if stopping.refusal(queries.standing(row, found), terms, timezone.now()):
-        raise used_up(found, place.cycle.programme.currency)
+    known, book = queries.one(place), queries.book_of(place)
+    found = queries.reckoning(known, book)
+    return _Held(known, book, found, queries.standing(row, found), terms, timezone.now(), programme.currency)
 
 
-def is_used_up(participation: Participation) -> bool:
-    """Whether something new would be refused."""
-    try:
-        refuse_at_limit(participation)
-    except Refused:
-        return True
-    return False
+def _refuse_too_much(held: _Held, adds: Decimal | None) -> None:
+    found = held.found
+    if not stopping.binds_too_much(held.stands, held.terms, held.now, bound=found.total, adds=adds):
+        return
+    sentence = _(
+        "It would bind %(adds)s %(currency)s more until the end of the term, and of the budget of %(budget)s %(currency)s "
+        "%(left)s are left: %(spent)s are spent and %(bound)s bound. Ask for less or for a shorter time, or have the "
+        "programme's office raise the budget."
+    )
+    amounts = {"adds": adds, "budget": found.budget, "left": found.left, "spent": found.spent, "bound": found.bound}
+    told = {name: f"{amount or 0:,.2f}" for name, amount in amounts.items()}
+    facts = {name: str(amount) for name, amount in amounts.items()}
+    raise Refused("budget_bound", sentence % {**told, "currency": held.currency}, status=409, **facts)
 
 
 def only_line(participation: Participation) -> str:

@@ -91,6 +91,15 @@ class RuleForm(forms.Form):
     rule = forms.ChoiceField(
         label=gettext_lazy("At the limit"), required=False, choices=BudgetWatch.Rule.choices, widget=forms.RadioSelect
     )
+    counts = forms.ChoiceField(
+        label=gettext_lazy("What is new counts against"),
+        required=False,
+        choices=BudgetWatch.Counts.choices,
+        widget=forms.RadioSelect,
+        help_text=gettext_lazy(
+            "Where what is bound counts too, nothing is launched or granted that would bind more than is left. Jobs are stopped only for what is spent."
+        ),
+    )
     why = forms.CharField(label=gettext_lazy("Why"), max_length=300)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 

@@ -30,6 +30,7 @@ from clusters.models import (
     Reservation,
     Revision,
 )
+from tenants import participating
 from tenants.models import Participation, Programme
 
 HORIZON = timedelta(days=180)  # of a cycle without an end
@@ -121,9 +122,8 @@ def one(participation: Participation, now: datetime | None = None) -> Known:
 
 
 def here() -> Participation | None:
-    """The participation of the scope that goes on, or the newest."""
-    rows = Participation.objects.select_related("cycle__programme", "tenant").order_by("-created_at")
-    return rows.exclude(state__in=["closed", "withdrawn"]).first() or rows.first()
+    """The participation of the scope that pages speak of: one that is only applied for does not hide the one that runs."""
+    return participating.current_first().select_related("cycle__programme", "tenant").first()
 
 
 def book_of(participation: Participation) -> prices.Book:
@@ -308,9 +308,10 @@ def watch(participation: Participation) -> BudgetWatch:
 
 def terms(programme: Programme, row: BudgetWatch | None) -> Terms:
     rule: Any = (row.rule if row else "") or programme.budget_rule
+    counts: Any = (row.counts if row else "") or programme.budget_counts
     return Terms(
         rule, tuple(programme.budget_warn_at), timedelta(hours=programme.budget_notice_hours),
-        timedelta(hours=programme.budget_patience_hours),
+        timedelta(hours=programme.budget_patience_hours), counts,
     )  # fmt: skip
 
 

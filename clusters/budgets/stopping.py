@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 Rule = Literal["tell", "refuse", "stop"]  # each does what those before it do
+Counts = Literal["spent", "bound"]
 Deed = Literal["wait", "hold", "cancel"]
 
 
@@ -18,6 +19,7 @@ class Terms:
     warn_at: tuple[int, ...] = (50, 80, 95)
     notice: timedelta = timedelta(hours=72)
     patience: timedelta = timedelta(hours=24)  # so long a checkpoint is waited for once the notice is over
+    counts: Counts = "spent"  # against which what is new is held; jobs are stopped only for what is spent
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,14 @@ def deed(job: JobNow, since: datetime, terms: Terms, now: datetime) -> Deed:
 def refusal(now_is: Standing, terms: Terms, now: datetime) -> bool:
     """Whether nothing new may begin."""
     return terms.rule != "tell" and now_is.at_limit and not now_is.paused(now)
+
+
+def binds_too_much(now_is: Standing, terms: Terms, now: datetime, *, bound: Decimal, adds: Decimal | None) -> bool:
+    """Whether something new would bind more than there is; `bound`: what is spent and bound without it. What costs nothing
+    more is always let through, and of what has no price nobody knows it (`adds` None)."""
+    if terms.rule == "tell" or terms.counts != "bound" or now_is.budget is None or now_is.paused(now):
+        return False
+    return adds is not None and adds > 0 and bound + adds > now_is.budget
 
 
 def smallest(body: Mapping[str, Any], accelerated: frozenset[str], least: int = 1) -> dict[str, Any] | None:

@@ -75,6 +75,7 @@ def budget(request: HttpRequest) -> HttpResponse:
         "notes": found.notes,
         "watch": row,
         "rule": BudgetWatch.Rule(terms.rule).label,
+        "counts": BudgetWatch.Counts(terms.counts).label,
         "terms": terms,
         "paused": queries.standing(row, found).paused(known.term.now),
         "refuses": stopping.refusal(queries.standing(row, found), terms, known.term.now),
@@ -242,7 +243,10 @@ def rule(request: HttpRequest) -> HttpResponse:
     """What happens at the limit for this participant."""
     place = _here(request)
     row = queries.watch(place)
-    form = RuleForm(posted(request), initial={"rule": row.rule, "version": row.version if row.created_at else None})
+    form = RuleForm(
+        posted(request),
+        initial={"rule": row.rule, "counts": row.counts, "version": row.version if row.created_at else None},
+    )
     return _form(
         request, form, lambda told: actions.choose_rule(participation=place, by=request.actor, **told),
         _("What happens at the limit"), _("Written down."),

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from clusters import states
-from clusters.accounts import answered
+from clusters.accounts import answered, guard_answered
 from clusters.engine import asking, orphans
 from clusters.engine.facts import ENGINE, account_of
 from clusters.models import CloudAccount
@@ -30,6 +30,7 @@ def step(held: due.Held) -> None:
     try:
         read = [asking.ask(row, region, about[region]) for region in row.regions]
         center = _identity_center(row)
+        unguarded = aws.lets_in_without_id(account_of(row, row.regions[0]))
         tagged = {region: orphans.look(row, region, known[region]) for region in row.regions}
     except ProviderError as error:
         metrics.provider_error("account", error.kind)
@@ -40,6 +41,7 @@ def step(held: due.Held) -> None:
         CloudAccount.objects.select_for_update().get(pk=row.pk)
         due.finish(held, again_in=HOURLY)
         answered(row.pk, "yes")
+        guard_answered(row, unguarded, by=ENGINE)
         CloudAccount.objects.filter(pk=row.pk).exclude(identity_center=center).update(identity_center=center)
         for answer in read:
             asking.keep(row, answer)

@@ -15,6 +15,7 @@ from clusters.models import CloudAccount, QuotaGrant, QuotaRequest
 from clusters.providers import Account, ProviderError, aws
 from clusters.states import QUOTA_ENDS
 from tenants import metrics
+from tenants.actions import edit_record
 from tenants.history.moves import move
 from tenants.wall.acting import acting_for
 from tenants.work import due
@@ -166,10 +167,11 @@ def _write(held: due.Held, row: QuotaRequest, todo: Next) -> None:
 
 def _granted(row: QuotaRequest) -> None:
     """The line of the record shows it at once; what the account itself says is read anew."""
-    lines = QuotaGrant.objects.filter(
+    lines = QuotaGrant.objects.select_for_update().filter(
         participation=row.participation_id, instance_type=row.instance_type, region=row.region
     )
     for line in lines:
-        QuotaGrant.objects.filter(pk=line.pk).update(provider_value=row.provider_value, version=line.version + 1)
+        change = {"provider_value": row.provider_value}
+        edit_record(block=line, changes=change, version=line.version, by=ENGINE, why=row.number)
     account = CloudAccount.objects.get(pk=row.account_id)
     due.wish("account", account.pk, tenant=account.tenant_id, lane=account.lane())

@@ -44,6 +44,11 @@ class BudgetWatch(TenantOwned):
         REFUSE = "refuse", _("tell, and refuse what is new at the limit")
         STOP = "stop", _("tell, refuse, and stop jobs at the limit")
 
+    class Counts(models.TextChoices):
+        PROGRAMMES = "", _("as the programme has it")
+        SPENT = "spent", _("what is spent")
+        BOUND = "bound", _("what is spent and bound")
+
     SUBJECT = "budget_watch"
     MOVES = states.BUDGET_WATCH
 
@@ -52,6 +57,7 @@ class BudgetWatch(TenantOwned):
     since = models.DateTimeField(db_default=Now())  # in this state
     warned = models.PositiveSmallIntegerField(default=0)  # percent; the highest that was told
     rule = models.CharField(_("rule"), max_length=6, choices=Rule.choices, blank=True)
+    counts = models.CharField(_("what is new counts against"), max_length=5, choices=Counts.choices, blank=True)
     paused_until = models.DateTimeField(null=True)
     paused_why = models.CharField(max_length=300, blank=True)
     paused_by = models.CharField(max_length=60, blank=True)
@@ -63,6 +69,9 @@ class BudgetWatch(TenantOwned):
             models.UniqueConstraint(fields=["tenant", "participation"], name="one_budget_watch"),
             models.CheckConstraint(
                 condition=models.Q(rule__in=["", "tell", "refuse", "stop"]), name="budget_watch_rule_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(counts__in=["", "spent", "bound"]), name="budget_watch_counts_known"
             ),
             checked("budget_watch", states.BUDGET_WATCH),
         ]

@@ -39,6 +39,8 @@ class CloudAccount(TenantOwned):
     lost_reason = models.TextField(blank=True)
     last_contact_at = models.DateTimeField(null=True)
     denied_reason = models.TextField(blank=True)
+    # Whether the role refuses us when we do not say our id; without that others could borrow our trust.
+    guarded = models.CharField(max_length=7, choices=Access.choices, default=Access.UNKNOWN)
     # Whether it has IAM Identity Center, which Amazon Managed Grafana signs people in with.
     identity_center = models.CharField(max_length=7, choices=Access.choices, default=Access.UNKNOWN)
     version = models.PositiveIntegerField(default=1)
@@ -50,6 +52,9 @@ class CloudAccount(TenantOwned):
             models.CheckConstraint(condition=models.Q(account_id__regex=r"^[0-9]{12}$"), name="account_12_digits"),
             models.CheckConstraint(
                 condition=models.Q(access__in=("yes", "no", "unknown")), name="account_access_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(guarded__in=("yes", "no", "unknown")), name="account_guarded_known"
             ),
         ]
 

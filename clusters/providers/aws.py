@@ -180,6 +180,19 @@ def let_in(account: Account) -> None:
     _let_in(account)
 
 
+def lets_in_without_id(account: Account) -> bool:
+    """Whether the role takes us also when we do not say the external id, as it must not. Raises ProviderError."""
+    client = _cloud.client("sts", account.region)
+    try:
+        client.assume_role(RoleArn=account.role_arn, RoleSessionName=account.session_name, DurationSeconds=900)
+    except FAILURES as error:
+        told = translated(error, changes=False)
+        if told.kind == "denied":
+            return False
+        raise told from error
+    return True
+
+
 def forget(account: Account) -> None:
     """The credentials that we hold were said to be over."""
     _cloud.forget(account)

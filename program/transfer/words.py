@@ -29,7 +29,7 @@ ROLES |= {word: ours for ours, word in FILE_ROLES.items()}
 RULES = (
     "approval_over_instances", "cutoff_weekday", "stale_after_days", "invitation_days", "confirm_access_days",
     "quarantine_strikes", "quarantine_days", "quarantine_event_minutes", "idle_minutes", "idle_below_percent",
-    "second_step_since", "second_step_grace_days", "grant_not_set", "budget_rule", "budget_warn_at", "budget_notice_hours", "budget_patience_hours",
+    "second_step_since", "second_step_grace_days", "grant_not_set", "budget_rule", "budget_counts", "budget_warn_at", "budget_notice_hours", "budget_patience_hours",
 )  # fmt: skip
 
 # A participation's way to each of its states.

@@ -40,7 +40,10 @@ def test_an_account_is_added_and_its_external_id_is_shown_once(world, as_, role)
     row, page = stored(world), answer.content.decode()
     assert (answer.status_code, row.account_id, row.regions) == (201, "012345678901", ["ap-northeast-1"])
     assert row.role_arn == "arn:aws:iam::012345678901:role/CohortProvisioner" and len(row.external_id) == 32
-    assert page.count("CohortProvisioner") == 2, "in the sentence and as the role's ARN, and not as whose seat this is"
+    assert page.count("CohortProvisioner") == 4, (
+        "in the line (twice), the sentence and the ARN, not as whose seat this is"
+    )
+    assert 'id="one-line"' in page and 'id="quick-create"' not in page
     assert row.external_id in page and "sts:ExternalId" in page and "no-store" in answer["Cache-Control"]
     later = client.get(f"/t/hoshi/accounts/{row.pk}/").content.decode()
     assert row.external_id not in later and "012345678901" in later and "Being tried" in later

@@ -9,7 +9,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters import capacity_queries
+from clusters import capacity_queries, capacity_views
 from clusters.actions import capacity
 from clusters.actions import holding as granting
 from clusters.architectures.configuration import read_configuration
@@ -17,7 +17,7 @@ from clusters.budgets import actions, effects, prices, queries, telling
 from clusters.budgets.prices import Book
 from clusters.budgets.reckoning import Term, reckon
 from clusters.budgets.spans import Good, Grant, Reserved, Stay, changed, pieces, together
-from clusters.budgets.stopping import JobNow, Standing, Step, Terms, deed, follow, refusal, smallest
+from clusters.budgets.stopping import JobNow, Standing, Step, Terms, binds_too_much, deed, follow, refusal, smallest
 from clusters.models import BudgetRow, BudgetWatch, CapacityRequest, LedgerRow, NodeInstance, Reservation, Revision
 from clusters.plans.prices import Prices
 from tenants import mail
@@ -271,6 +271,27 @@ def test_when_nothing_new_begins():
     assert not refusal(stands(spent=100, paused=1), RULE, T) and refusal(stands(spent=100, paused=-1), RULE, T)
 
 
+@pytest.mark.parametrize(
+    ("budget", "bound", "adds", "terms", "refused"),
+    [
+        (100, 60, 40, Terms(counts="bound"), False),
+        (100, 60, 41, Terms(counts="bound"), True),
+        (100, 120, 1, Terms(counts="bound"), True),
+        (100, 120, 0, Terms(counts="bound"), False),  # what costs nothing more is let through
+        (100, 120, -5, Terms(counts="bound"), False),
+        (100, 120, None, Terms(counts="bound"), False),  # it has no price
+        (None, 120, 50, Terms(counts="bound"), False),  # not set limits nothing, and 0 allows nothing
+        (0, 0, 1, Terms(counts="bound"), True),
+        (100, 60, 41, Terms("tell", counts="bound"), False),
+        (100, 60, 41, Terms(), False),
+    ],
+)
+def test_where_what_is_bound_counts_nothing_new_binds_more_than_there_is(budget, bound, adds, terms, refused):
+    told = {"bound": Decimal(bound), "adds": None if adds is None else Decimal(adds)}
+    assert binds_too_much(stands(budget=budget), terms, T, **told) is refused
+    assert not binds_too_much(stands(budget=budget, paused=1), terms, T, **told)
+
+
 def test_as_small_as_can_be_without_what_is_paid_anyway():
     groups = [
         {"name": "head", "instance_type": "m5.8xlarge", "count": 2}, {"name": "a", "instance_type": "ml.p5.48xlarge", "count": 9},
@@ -516,10 +537,14 @@ def test_budgets_in_the_api(world):
     answer = manager.post("/api/v1/t/hoshi/budget-rows/", asked, "application/json")
     assert answer.status_code == 201 and answer.json()["delta"] == "5.50"
     assert manager.post("/api/v1/t/umi/budget-rows/", asked, "application/json").status_code == 404
-    rate = {"of": "EUR", "rate": "1.085", "starts_on": "2026-11-01", "source": "a bank"}
+    source = "the central bank's reference rate of 1 November"
+    rate = {"of": "EUR", "rate": "1.085", "starts_on": "2026-11-01", "source": source}
     assert manager.post("/api/v1/t/hoshi/exchange-rates/", rate, "application/json").status_code == 404
     assert manager.post("/api/v1/t/programme/exchange-rates/", rate, "application/json").status_code == 201
     assert manager.get("/api/v1/exchange-rates/").json()["results"][0]["rate"] == "1.08500000"
+    with acting_for(world.office, staff=True):
+        entry = Entry.objects.get(kind="programme.exchange_rate")
+        assert source in timeline.sentence(entry.kind, "Kanri", entry.facts) and entry.source == "portal"
     assert lead.get("/api/v1/exchange-rates/").status_code == 403
     other = str(world.participations["umi"].pk)
     moved = {"participation": place, "to": other, "amount": "3", "line": "compute of hoshi", "why": "lent"}
@@ -530,6 +555,64 @@ def test_budgets_in_the_api(world):
     assert wrong.status_code == 422 and "another participant" in wrong.content.decode()
     pause = {"participation": place, "until": timezone.now().isoformat(), "why": "x"}
     assert manager.post("/api/v1/t/hoshi/budgets/pause/", pause, "application/json").json()["state"] == "within"
+    address = "/api/v1/t/hoshi/budgets/rule/"
+    own = {"participation": place, "rule": "stop", "counts": "bound", "why": "as agreed"}
+    assert lead.post(address, own, "application/json").status_code == 403
+    told = manager.post(address, own, "application/json").json()
+    assert (told["rule"], told["counts"]) == ("stop", "bound")
+    stale = manager.post(address, own | {"rule": "", "version": told["version"] - 1}, "application/json")
+    assert stale.status_code == 409
+    told = manager.post(address, {"participation": place, "rule": "", "why": "as all"}, "application/json").json()
+    assert (told["rule"], told["counts"]) == ("", "bound")  # what is not sent stays
+    assert manager.post(address, own | {"rule": "x"}, "application/json").status_code == 422
+    assert manager.post("/api/v1/t/umi/budgets/rule/", own, "application/json").status_code == 404
+    [row] = lead.get("/api/v1/t/hoshi/budgets/").json()["results"]
+    assert (row["budget"]["rule"], row["budget"]["counts"]) == ("refuse", "bound")
+    with acting_for(world.hoshi, staff=True):
+        entry = Entry.objects.filter(kind="budget_watch.rule").latest("pk")
+        assert entry.facts["before"] == ["stop", "bound"] and entry.facts["why"] == "as all"
+
+
+def test_a_budget_counts_what_is_bound_where_the_rule_says_so(world):
+    made = examples.make(world, world.hoshi, 1)
+    place, by = made["participations"], world.person("programme_manager").actor
+    wish, today = read_configuration(examples.BODY), timezone.now().date()
+    asked = {
+        "participation": place, "kind": "more", "instance_type": "p5.48xlarge", "region": "us-east-1", "instances": 1,
+        "by": by, "starts_on": today, "ends_on": today + timedelta(days=2), "reason": "small",
+    }  # fmt: skip
+    with acting_for(world.hoshi, staff=True):
+        Programme.objects.update(small_request_hours=10_000)
+        total = queries.reckoning(queries.one(place), queries.book_of(place)).total
+        actions.set_to(participation=place, amount=total + 1, line="compute of hoshi", why="x", by=by)
+        actions.refuse_at_limit(place, wish)  # nothing is spent yet, and that is what counts
+        Programme.objects.update(budget_counts="bound")
+        with pytest.raises(Refused) as refused:
+            actions.refuse_at_limit(place, wish)
+        assert refused.value.code == "budget_bound" and " are left: 0" in str(refused.value.sentence)
+        actions.refuse_at_limit(place, wish, made["clusters"])  # it is that already
+        waits = capacity.ask(**asked)
+        assert waits.state == "waiting"
+        manager = world.person("lead_architect")
+        decided = {"asked": waits, "grants": True, "why": "x", "person": manager, "by": manager.actor}
+        with pytest.raises(Refused) as refused:
+            capacity.decide(**decided, budget_line="compute of hoshi")
+        assert refused.value.code == "budget_bound"
+        actions.choose_rule(participation=place, rule="", counts="spent", why="of its own", by=by)
+        assert capacity.decide(**decided, budget_line="compute of hoshi").state == "granted"
+
+
+def test_the_budget_of_what_runs_is_shown_and_not_that_of_the_cycle_that_is_applied_for(world):
+    made = examples.make(world, world.hoshi, 1)
+    place = made["participations"]
+    coming = Cycle.objects.create(
+        programme=place.cycle.programme, code="C9", name="Next", state="preparing",
+        starts_on=timezone.now().date() + timedelta(days=200),
+    )  # fmt: skip
+    with acting_for(world.hoshi, staff=True):
+        Participation.objects.create(tenant=world.hoshi, cycle=coming, code="C9-01", project="next")
+        assert Participation.objects.get(pk=place.pk).state == "active"
+        assert queries.here() == place and capacity_views.participation_here() == place
 
 
 def test_what_nobody_granted_is_told_or_refused_and_what_was_migrated_is_put_right(world):

@@ -14,11 +14,12 @@ from clusters.capacity_effect import Change, Circumstances, effect, least_within
 from clusters.granted import Granted
 from clusters.models import CapacityRequest, LedgerRow, QuotaGrant
 from tenants import mail
+from tenants.actions import edit_record
 from tenants.history.models import Entry
 from tenants.models import Cycle, Delivery, Programme
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
-from tenants.web.problems import Refused
+from tenants.web.problems import Refused, Stale
 from tests import examples
 from tests.clusters.test_change_pages import send
 
@@ -67,7 +68,7 @@ def test_accelerator_hours_of_a_cycle(steps, ends, found):
     assert hours(steps, DAY, ends, 8) == found
 
 
-NOW = Circumstances(date(2027, 6, 30), date(2027, 3, 31), 8, Decimal("10.5"), "USD", date(2026, 11, 1))
+NOW = Circumstances(date(2027, 6, 30), date(2027, 3, 31), 8, Decimal("10.5"), Decimal("8"), "USD", date(2026, 11, 1))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ NOW = Circumstances(date(2027, 6, 30), date(2027, 3, 31), 8, Decimal("10.5"), "U
         (Change("more", 2, "r", "", DAY, date(2027, 1, 10)), NOW, (2 * 240 * 8, Decimal("5040.00"), 0)),
         (Change("more", 1, "r", "", date(2027, 6, 30), None), NOW, (24 * 8, Decimal("252.00"), 91)),
         (Change("fewer", 1, "r", "", date(2027, 6, 30), None), NOW, (-24 * 8, Decimal("-252.00"), 91)),
-        (Change("region", 1, "r", "s", DAY, DAY), NOW, (0, Decimal("0.00"), 0)),
+        (Change("region", 1, "r", "s", DAY, DAY), NOW, (0, Decimal("60.00"), 0)),  # what the other Region is dearer
         (Change("more", 1, "r", "", DAY, None), Circumstances(accelerators=8), (None, None, None)),
         (Change("more", 1, "r", "", DAY, DAY), Circumstances(accelerators=8), (192, None, None)),
     ],
@@ -172,6 +173,18 @@ def test_a_large_one_is_decided_by_somebody_else_and_small_ones_by_the_rule(worl
     second = asked_for(world, made, instances=1, ends_on=timezone.now().date())
     assert (first.state, first.rule, second.state) == ("granted", "small", "waiting")
     assert granted(world) == {"ap-northeast-1": 25}
+
+
+def test_whoever_edits_a_line_by_what_it_said_before_a_grant_does_not_take_the_grant_back(world):
+    made = examples.make(world, world.hoshi, 1)
+    row, manager = asked_for(world, made), world.person("programme_manager")
+    with acting_for(world.hoshi, staff=True):
+        seen = QuotaGrant.objects.get(region="ap-northeast-1")
+        acting.decide(asked=row, grants=True, why="ok", budget_line=LINE, person=manager, by=manager.actor)
+        changes = {"approved_instances": 21, "provider_value": 21}
+        with pytest.raises(Stale):
+            edit_record(block=seen, changes=changes, version=seen.version, by=manager.actor)
+    assert granted(world) == {"ap-northeast-1": 24}
 
 
 def test_what_is_granted_from_a_later_day_is_told_with_its_days():

@@ -12,7 +12,7 @@ from tenants.wall.acting import acting_for
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 PAGE, CHANGE = "/t/programme/rules/", "/t/programme/rules/change/"
 SENT = {"quarantine_strikes": "2", "quarantine_days": "10", "quarantine_event_minutes": "15", "idle_minutes": "45",
-        "idle_below_percent": "8", "grant_not_set": "refuse", "budget_rule": "stop", "budget_warn_at": "60, 90",
+        "idle_below_percent": "8", "grant_not_set": "refuse", "budget_rule": "stop", "budget_counts": "bound", "budget_warn_at": "60, 90",
         "budget_notice_hours": "48", "budget_patience_hours": "12", "version": "1",
         "name": "National Foundation Model Programme", "sponsor": "", "agency": "Agency", "timezone": "Asia/Tokyo",
         "currency": "JPY", "cutoff_weekday": "2", "cutoff_time": "17:30", "stale_after_days": "21", "invitation_days": "5",
