@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from program.transfer import blocks, wellformed
+from program.transfer.carried import calls, capacity, duty, money
 from program.transfer.dates import Row, Shift, field, moment
 from program.transfer.past import checks
 from program.transfer.words import DEGREES, FAMILIES, ROLES, WAYS
@@ -80,8 +81,20 @@ def read(path: Path = FILE) -> Row:
 def problems(told: Any) -> list[str]:
     """What refers to something is only worth checking once the rows have their fields, and the past once those hold."""
     found = list(_shapes(told)) or wellformed.problems(told)
-    found = found or [*_twice(told), *_references(told), *_values(told), *blocks.problems(told), *_totals(told)]
+    found = found or [
+        *_twice(told),
+        *_references(told),
+        *_values(told),
+        *blocks.problems(told),
+        *_carried(told),
+        *_totals(told),
+    ]
     return found or checks.problems(told)
+
+
+def _carried(told: Row) -> Iterator[str]:
+    for section in (capacity, money, calls, duty):
+        yield from section.problems(told)
 
 
 def clusters(told: Row) -> Iterator[tuple[str, Row, Row]]:

@@ -102,7 +102,7 @@ def _grant(row: Row) -> QuotaGrant:
     return QuotaGrant(
         instance_type=row["instance_type"],
         region=row["region"],
-        approved_instances=row["approved_instances"],
+        approved_instances=0 if row.get("steps") else row["approved_instances"],  # those come with their requests
         unlimited=row.get("unlimited", False),
         provider_service=limit.get("service", ""),
         provider_limit=limit.get("name", ""),

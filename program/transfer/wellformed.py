@@ -73,7 +73,14 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
     "reports.kind": (Report, "kind"), "reports.period": (Report, "period"), "reports.text": (Report, "text"),
     "reports.answer": (Report, "answer"),
 }  # fmt: skip
-AS_THEY_ARE = ("configuration", "evidence", "materials")  # kept as documents, and checked by who reads them
+AS_THEY_ARE = (
+    "configuration",
+    "evidence",
+    "materials",
+    "effect",
+    "need",
+    "answers",
+)  # kept as documents, and checked by who reads them
 NO_TIMES = ("cases.waiting_on", "programme.rules.budget_warn_at")  # named like one
 SHOWN = 60  # characters of a text that is quoted
 

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from django.db import connection, transaction
 from django.test.utils import setup_databases
 from django.urls import reverse
 
+from clusters.actions.capacity import ask as ask_for_capacity
+from clusters.budgets.actions import enter_rate
 from clusters.models import AlertIntake, CloudAccount, Cluster, Job, Operation
 from program.transfer import clusters, importing, programme_file
 from program.transfer.blocks import BLOCKS
@@ -217,6 +220,15 @@ def test_what_people_did_since_comes_back_too_and_no_secret_is_in_it():
     with taken_back():
         world = towns.make_town().world
         gone = world.person("ml_engineer")
+        with acting_for(world.office, staff=True):
+            day, by = date(2026, 11, 1), world.person("programme_manager").actor
+            enter_rate(office=world.office, of="EUR", rate=Decimal("1.085"), starts_on=day, source="a bank", by=by)
+        with acting_for(world.hoshi, staff=True):
+            later = by_the_database(None).date() + timedelta(days=2)
+            ask_for_capacity(
+                participation=world.participations["hoshi"], kind="fewer", instance_type="p5.48xlarge", instances=3,
+                region="ap-northeast-1", starts_on=later, reason="given back", by=by,
+            )  # fmt: skip
         Membership.objects.filter(person=gone).update(ends_on=date(2031, 1, 1), starts_on=date(2020, 1, 1))
         now, secrets = by_the_database(None), {*kept_secret()}
         once = written(now)
@@ -224,6 +236,10 @@ def test_what_people_did_since_comes_back_too_and_no_secret_is_in_it():
     assert programme_file.problems(read(once)) == []
     carried = {name for row in read(once)["participants"] for name in row}
     assert {*BLOCKS, "contact_list"} <= carried and read(once)["interactions"]
+    rows = ("budget_rows", "budget_limits", "calls", "duty_shifts", "capacity_requests", "exchange_rates")
+    assert all(read(once)[name] for name in rows) and read(once)["calls"][0]["applications"][0]["scores"]
+    assert any(quota.get("steps") for row in read(once)["participants"] for quota in row["quota"])
+    assert any("uploaded" in line for line in read(once)["meta"]["left_out"])
     importing.load(read(once), lambda line: None)
     twice = written(now)
     seat = Membership.objects.get(person__email=gone.email)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from program.transfer.carried import calls, duty, money
+from program.transfer.carried import capacity as carried_capacity
 from program.transfer.past import capacity, cases, enablement, health, interactions, jobs, reviews
 from program.transfer.past.rows import Past
 
@@ -26,4 +28,7 @@ def load(past: Past, say: Say, *, living: bool = False) -> None:
     enablement.load_reports(past)
     enablement.load_articles(past)
     enablement.load_exports(past)
+    asked, rows = carried_capacity.load(past), money.load(past)
+    say(f"{asked} requests for capacity, {rows} rows of budgets")
+    say(f"{calls.load(past)} applications, {duty.load(past)} shifts of duty")
     say(f"{reviews.load(past)} weekly reviews, frozen from their history")

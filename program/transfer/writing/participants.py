@@ -11,6 +11,7 @@ from clusters import facts
 from clusters.models import Bucket, CloudAccount, Cluster, FileSystem, QuotaGrant, Reservation, Revision
 from clusters.states import CLUSTER_WISHED
 from program.transfer import blocks
+from program.transfer.carried import capacity
 from program.transfer.clusters import CUSTOMER_MANAGED
 from program.transfer.dates import Row
 from program.transfer.words import AMOUNTS, DEGREES, DUTIES, FAMILIES, FILE_SYSTEMS
@@ -39,6 +40,7 @@ def participants(writing: Writing) -> list[Row]:
     software = _by_place(SoftwareVersion, places, "component")
     grants = _by_place(QuotaGrant, places, "instance_type", "region")
     teams, clusters, accounts = _teams(writing), _clusters(writing), _accounts()
+    steps = capacity.steps(writing)
     kept, contacts = blocks.written(places), _contacts(writing)
     return [
         told(
@@ -64,7 +66,7 @@ def participants(writing: Writing) -> list[Row]:
             },
             **kept[row.pk],
             "contact_list": contacts[row.tenant_id],
-            "quota": [_quota(grant) for grant in grants[row.pk]],
+            "quota": [_quota(grant, steps[grant.pk]) for grant in grants[row.pk]],
             "clusters": clusters[row.tenant_id],
         }
         for row in writing.participations
@@ -147,7 +149,7 @@ def _frameworks(rows: list[FrameworkUse]) -> Row:
     return {"framework": uses[0]} if len(uses) == 1 else {"frameworks": uses}
 
 
-def _quota(row: QuotaGrant) -> Row:
+def _quota(row: QuotaGrant, steps: list[Row]) -> Row:
     instance = facts.load().instance(row.instance_type)
     equal = (
         {
@@ -169,7 +171,8 @@ def _quota(row: QuotaGrant) -> Row:
             "name": row.provider_limit,
             "unit": row.provider_unit,
             "value": row.provider_value,
-        }
+        },
+        **({"steps": steps} if steps else {}),
     }
 
 

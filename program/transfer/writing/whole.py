@@ -11,6 +11,8 @@ from typing import IO, Any
 import yaml
 from django.db import connection, transaction
 
+from program.transfer.carried import calls, duty, money
+from program.transfer.carried import capacity as asked
 from program.transfer.dates import Row
 from program.transfer.programme_file import SCHEMA
 from program.transfer.writing import (
@@ -55,7 +57,20 @@ SECTIONS: dict[str, Callable[[Writing], Any]] = {
     "decisions": reviews.decisions,
     "reports": enablement.reports,
     "audit_samples": capacity.audit_samples,
+    "capacity_requests": asked.capacity_requests,
+    "budget_rows": money.budget_rows,
+    "budget_limits": money.budget_limits,
+    "exchange_rates": money.exchange_rates,
+    "calls": calls.calls,
+    "duty_shifts": duty.duty_shifts,
 }
+# What a file cannot carry, or what would be worth nothing in another installation.
+LEFT_OUT = (
+    "Files that people uploaded: they lie in the store of files and are copied with it.",
+    "Secrets: passwords, second steps, tokens, the links of invitations and applications, external ids of accounts.",
+    "Participations before the newest of each participant; the files of imports; mails and whether they arrived.",
+    "What is read from the cloud again: service quotas, nodes, the logs of jobs, preflights, plans.",
+)
 
 
 def meta(now: datetime) -> Row:
@@ -63,6 +78,7 @@ def meta(now: datetime) -> Row:
         "schema": SCHEMA,
         "as_of": stamp(now),
         "timestamps": "ISO 8601 UTC with Z; dates are local to the programme.",
+        "left_out": list(LEFT_OUT),
     }
 
 
