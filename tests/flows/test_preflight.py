@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+import urllib.error
+import urllib.request
+import uuid
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests import programmes
-from tests.asking import Cloud
+from tests import examples, programmes
+from tests.asking import Cloud, Portal
 from tests.flows.test_story import LAUNCH, Visitor
 from tests.tree import RunningTree
 
@@ -91,3 +98,53 @@ def test_what_does_not_fit_is_mended_one_by_one_until_it_is_ready(tree_of_one: R
     expect(page.locator("#operation")).to_be_visible()
     expect(page.locator("h1 [data-state=ready]")).to_be_visible(timeout=LAUNCH)
     assert customer.faults == architect.faults == []
+
+
+AT_ONCE = 50
+ONE_ALLOWED = """
+from clusters.models import QuotaGrant
+from tenants.models import Tenant
+from tenants.wall.acting import acting_for
+with acting_for(Tenant.objects.get(slug="lumenfold"), staff=True):
+    line = QuotaGrant.objects.get(instance_type="p5.48xlarge", region="ap-northeast-1")
+    line.approved_instances = 1
+    line.kept(by="engine")
+"""
+
+
+def _asks(tree: RunningTree, token: str, body: dict[str, Any]) -> tuple[int, str]:
+    """Status and text of the answer to one request for a cluster."""
+    headers = {
+        "Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex, "Authorization": f"Bearer {token}"
+    }  # fmt: skip
+    url = f"{tree.url}/api/v1/t/lumenfold/clusters/"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers), timeout=180) as a:
+            return a.status, a.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+
+
+def test_of_fifty_requests_over_http_one_gets_what_one_may_have(tree_of_one: RunningTree) -> None:
+    tree_of_one.manage("shell", "-c", ONE_ALLOWED)
+    engineer = Portal(tree_of_one, "bram@lumenfold.example")
+    [place] = engineer.rows("participations/")
+    [account] = engineer.rows("accounts/")
+    groups = [group | {"count": 1} for group in examples.BODY["instance_groups"]]
+    asked = {
+        "participation": place["id"], "account": account["account_id"], "reason": "a race",
+        "configuration": examples.BODY | {"instance_groups": groups},
+    }  # fmt: skip
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(
+            pool.map(lambda n: _asks(tree_of_one, engineer.token, asked | {"name": f"race-{n}"}), range(AT_ONCE))
+        )
+    taken = [text for status, text in answers if status == 202]
+    refused = [text for status, text in answers if status == 422]
+    assert len(taken) == 1, Counter(status for status, _text in answers)
+    assert refused and all("the programme grants 1 and 1 are held" in text for text in refused)
+    # Whoever waited too long for the others is told to come again, and nothing else happened to anybody.
+    assert {status for status, _text in answers} <= {202, 422, 503}
+    assert [row["name"].startswith("race-") for row in engineer.rows("clusters/")] == [True]
+    [quota] = [row for row in engineer.rows("quotas/") if row["instance_type"] == "p5.48xlarge"]
+    assert (quota["approved_instances"], quota["used"]) == (1, 1)
