@@ -7,22 +7,27 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from clusters import capacity_queries
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.budgets import queries as budget_queries
-from clusters.models import Job
+from clusters.models import CapacityRequest, Job
 from program import first_steps, reports
 from program.models import ActionItem, Onboarding, Report
 from program.queries import sessions_ahead
 from support import queries as cases
-from tenants.models import Assignment, DataIngest, Milestone, Participation, Person, holding
+from tenants.models import Assignment, DataIngest, JoinRequest, Milestone, Participation, Person, holding
+from tenants.wall import roles
 
 MOST = 8
 MOST_JOBS = 6
+MOST_ASKED = 3
+LATELY = timedelta(days=14)
 FAR = timedelta(days=60)  # what is further ahead is on the pages of its own
 DUTY_ORDER = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}
 DUTIES = {
@@ -76,8 +81,15 @@ def shown(*, person: Person, role: str, now: datetime) -> dict[str, Any]:
         ),
         "budgets": budgets()[:MOST],
         "limits": cluster_queries.granted_and_used()[:MOST],
+        "asked": asked(now),
         "today": today,
     }
+
+
+def asked(now: datetime) -> list[CapacityRequest]:
+    """Requests for capacity that wait, and those that somebody decided lately, with why."""
+    lately = Q(decided_at__gt=now - LATELY, rule="") & ~Q(state="withdrawn")
+    return list(capacity_queries.requests().filter(Q(state="waiting") | lately)[:MOST_ASKED])
 
 
 def budgets() -> list[dict[str, Any]]:
@@ -114,6 +126,13 @@ def waiting(*, person: Person, role: str) -> list[Waiting]:
         for report in Report.objects.filter(state__in=sorted(reports.OWED))
         .select_related("tenant").order_by("due_on")[:MOST]
     ]  # fmt: skip
+    if role in roles.MANAGE_PEOPLE:
+        found += [
+            Waiting(
+                one.tenant.slug, one.name or one.email, _("asks to join"), reverse("people", args=[one.tenant.slug])
+            )
+            for one in JoinRequest.objects.filter(state="open").select_related("tenant").order_by("created_at")[:MOST]
+        ]
     late = DataIngest.objects.filter(ready_on=None).exclude(engine_state="Cancelled")
     found += [
         Waiting(one.tenant.slug, one.name, _("the data is not ready"), f"{_of(one.tenant.slug)}#ingests", one.due_on)
