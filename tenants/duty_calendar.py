@@ -15,7 +15,7 @@ def calendar(rows: Iterable[DutyShift], *, now: datetime, site: str) -> bytes:
     found = Calendar()
     found.add("prodid", "-//Cohort//duty//EN")
     found.add("version", "2.0")
-    found.add("x-wr-calname", str(_("Duty")))
+    found.add("x-wr-calname", str(_("Duty roster")))
     for row in rows:
         event = Event()
         event.add("uid", f"duty-{row.pk}@{site.partition('//')[2].strip('/') or 'cohort'}")

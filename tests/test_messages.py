@@ -79,3 +79,17 @@ def test_a_page_is_said_in_japanese():
     with translation.override("ja"):
         assert gettext("Cases") == "ケース"
         assert ngettext("%(n)s day", "%(n)s days", 3) % {"n": 3} == "3 日"
+
+
+# One English word, one Japanese word: what must not come back, and what is said instead.
+NOT_SAID = {
+    "参加者": "参加機関", "参加組織": "参加機関", "アクションアイテム": "アクション項目", "オンボーディング": "受け入れ",
+    "参照アーキテクチャ": "リファレンスアーキテクチャ", "計算フリート": "コンピュートフリート", "ベーススタック": "基盤スタック",
+    "インターフェース": "インターフェイス", "事業者": "プロバイダー", "規則": "ルール", "テクニカルリード": "技術責任者", "ポッド": "Pod",
+}  # fmt: skip
+
+
+def test_one_english_word_has_one_japanese_word() -> None:
+    said = {one.msgid: " ".join(written(one)) for one in catalogue("ja")}
+    found = [(key, word) for key, text in said.items() for word in NOT_SAID if word in text and key != "Your people"]
+    assert not found, "say what stands beside it in NOT_SAID"

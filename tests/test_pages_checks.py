@@ -255,3 +255,17 @@ def test_a_barrier_would_be_found(window: Window) -> None:
     found = [{one["id"] for one in some} for some in (violations(page, WCAG), pale(page, seen), pale(page, seen))]
     page.close()
     assert "label" in found[0] and found[1:] == [{"color-contrast"}, set()]
+
+
+@pytest.mark.chromium
+def test_the_menu_folds_by_keyboard_stays_folded_and_shows_its_own_group_on_a_phone(window: Window) -> None:
+    opened = "() => [...document.querySelectorAll('details.nav-fold[open]')].map((one) => one.id)"
+    page = window.show("/clusters/", WHO[0], "light", 1280)
+    groups = page.evaluate(opened)
+    page.locator("#nav-money > summary").focus()
+    page.keyboard.press("Enter")
+    page = window.show("/clusters/", WHO[0], "light", 1280)
+    assert page.evaluate(opened) == [one for one in groups if one != "nav-money"]
+    assert page.locator(".side [aria-current]").all_inner_texts() == ["Clusters"]
+    assert window.show("/clusters/", WHO[0], "light", 360).evaluate(opened) == ["nav-training"]
+    page.evaluate("localStorage.clear()")

@@ -77,7 +77,7 @@ PLACES: tuple[tuple[str, Place], ...] = (
     (HELP, Place("cases", _("Cases"), "case", roles.READ_CASES)),
     (HELP, Place("articles", _("Articles"), "book", roles.EVERYONE)),
     (HELP, Place("sessions", _("Sessions"), "calendar", roles.EVERYONE)),
-    (HELP, Place("duty", _("Duty"), "headset", roles.STAFF)),
+    (HELP, Place("duty", _("Duty roster"), "headset", roles.STAFF)),
     (RUNNING, Place("reviews", _("Weekly review"), "review", roles.STAFF - {roles.AUTOMATION})),
     (RUNNING, Place("action_items", _("Action items"), "list-check", roles.STAFF)),
     (RUNNING, Place("status", _("Engine room"), "pulse", roles.ENGINE_ROOM)),

@@ -174,6 +174,7 @@
     for (const group of all("details.nav-fold")) {
       group.open = Boolean(group.querySelector("[aria-current]")) || (!narrow.matches && !folded.includes(group.id));
     }
+    document.querySelector(".side .nav [aria-current]")?.scrollIntoView({ block: "nearest" });
   }
   function rememberFold(group) {
     const others = foldedGroups().filter((id) => id !== group.id);
