@@ -20,14 +20,14 @@ from clusters.budgets import queries as budget_queries
 from clusters.forms import CapacityForm, DecisionForm, ReasonForm, SmallForm
 from clusters.models import CapacityRequest
 from clusters.wording import gettext_noop
-from tenants import participating
-from tenants.models import Participation, Programme, Tenant
+from tenants.models import Programme, Tenant
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.wall.acting import acting_for
 from tenants.web import pages
 from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.choosing import chosen
 from tenants.web.tables import as_csv
 
 NEWEST_ROWS = 50
@@ -81,14 +81,16 @@ def small(request: HttpRequest) -> HttpResponse:
 @require_safe
 def tenant_capacity(request: HttpRequest) -> HttpResponse:
     """What a participant may have, has reserved and holds, in every unit; the requests; the newest rows of the ledgers."""
-    place = participation_here()
-    rows: list[Any] = list(capacity_queries.ledger()[:NEWEST_ROWS])
-    asked = list(capacity_queries.requests()[:NEWEST_ROWS])
+    choice = chosen(request)
+    place = choice.place
+    rows: list[Any] = list(capacity_queries.ledger().filter(participation=place)[:NEWEST_ROWS])
+    asked = list(capacity_queries.requests().filter(participation=place)[:NEWEST_ROWS])
     names = actor_names({row.by for row in rows})
     for row in rows:
         row.by_name = names.get(row.by, row.by)
     context = {
         "participation": place,
+        "choice": choice,
         "joined": capacity_queries.joined_of([place.pk])[place.pk] if place else [],
         "asked": asked,
         "reservations": capacity_queries.reservations(place.pk) if place else [],
@@ -97,11 +99,6 @@ def tenant_capacity(request: HttpRequest) -> HttpResponse:
         "may_ask": request.role in roles.ASK_CAPACITY and place is not None,
     }
     return render(request, "clusters/tenant_capacity.html", context)
-
-
-def participation_here() -> Participation | None:
-    """The one that pages speak of: one that is only applied for does not hide the one that runs."""
-    return participating.current_first().select_related("cycle").first()
 
 
 HEADER = (
@@ -116,7 +113,7 @@ HEADER = (
 @require_safe
 def export(request: HttpRequest) -> HttpResponse:
     """The same as a table: a line for each way of buying. An empty cell is no number; `granted` says which way."""
-    place, rows = participation_here(), []
+    place, rows = chosen(request).place, []
     for one in capacity_queries.joined_of([place.pk])[place.pk] if place else ():
         told = [each.instances for each in one.allowed if each.instances is not None]
         for way in one.ways:
@@ -133,7 +130,8 @@ def export(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
     """Ask the programme for other capacity."""
-    place: Any = participation_here()
+    choice = chosen(request)
+    place: Any = choice.place
     types = sorted(capacity_queries.accelerated_types())
     usual = request.GET.get("type", "") or (capacity_queries.usual_type(place.pk) if place else "")
     sent = request.GET.get("kind", ""), usual, request.GET.get("region", "")
@@ -161,9 +159,17 @@ def ask(request: HttpRequest) -> HttpResponse:
                 return see_other(reverse("capacity_request", args=[request.tenant.slug, made.pk]))
             status = refused.status if refused else 422
             refused = _at_its_field(form, refused)
-    back = reverse("tenant_capacity", args=[request.tenant.slug])
+    back = reverse("tenant_capacity", args=[request.tenant.slug]) + choice.of
     waiting = list(capacity_queries.requests().filter(state="waiting")[:MOST_BESIDE]) if not same else []
-    context = {"form": form, "refused": refused, "back": back, "place": place, "same": same, "waiting": waiting}
+    context = {
+        "form": form,
+        "refused": refused,
+        "back": back,
+        "place": place,
+        "choice": choice,
+        "same": same,
+        "waiting": waiting,
+    }
     return render(request, "clusters/capacity_ask.html", context, status=status)
 
 

@@ -13,12 +13,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from clusters import capacity_queries, facts
 from clusters.actions import reservations as acting
-from clusters.capacity_views import participation_here
 from clusters.forms import BoughtForm, ChangedForm, ReasonForm, WantedForm
 from clusters.models import Reservation
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.choosing import chosen
 
 
 def _one(pk: UUID) -> Reservation:
@@ -41,7 +41,8 @@ def reservation(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def want(request: HttpRequest) -> HttpResponse:
     """Say that a reservation is wanted."""
-    place: Any = participation_here()
+    choice = chosen(request)
+    place: Any = choice.place
     form = WantedForm(posted(request), types=sorted(capacity_queries.accelerated_types()))
     refused, status = None, 200
     if request.method == "POST":
@@ -54,7 +55,7 @@ def want(request: HttpRequest) -> HttpResponse:
                 messages.success(request, _("Written down. It waits until somebody buys it."))
                 return see_other(reverse("reservation", args=[request.tenant.slug, made.pk]))
             status = refused.status if refused else 422
-    back = reverse("tenant_capacity", args=[request.tenant.slug])
+    back = reverse("tenant_capacity", args=[request.tenant.slug]) + choice.of
     context = {"form": form, "refused": refused, "back": back, "row": None, "title": _("Want a reservation")}
     return render(request, "clusters/reservation_form.html", context, status=status)
 

@@ -24,6 +24,7 @@ from tenants.wall.access import allow
 from tenants.wall.acting import acting_for
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.charts import Chart, by_step
+from tenants.web.choosing import chosen
 from tenants.web.tables import as_csv
 
 NEWEST = 50
@@ -47,7 +48,8 @@ def who_raises() -> list[Person]:
 @require_safe
 def budget(request: HttpRequest) -> HttpResponse:
     """What is left, why, what binds it, when it ends, who can raise it."""
-    place = queries.here()
+    choice = chosen(request)
+    place = choice.place
     if place is None:
         return render(request, "clusters/budget.html", {"place": None})
     known, book = queries.one(place), queries.book_of(place)
@@ -61,6 +63,7 @@ def budget(request: HttpRequest) -> HttpResponse:
         one.by_name = names.get(one.by, one.by)
     context = {
         "place": place,
+        "choice": choice,
         "term": known.term,
         "open_end": place.cycle.ends_on is None,
         "currency": programme.currency,
@@ -145,7 +148,7 @@ HEADER = (
 @require_safe
 def export(request: HttpRequest) -> HttpResponse:
     """The months as a table. An empty budget is one that is not set."""
-    place, rows = queries.here(), []
+    place, rows = chosen(request).place, []
     if place is None:
         raise Http404
     found = queries.reckoning(queries.one(place), queries.book_of(place))
@@ -215,7 +218,7 @@ def _kept(request: HttpRequest, place: Participation) -> Callable[[dict[str, Any
 
 
 def _here(request: HttpRequest) -> Participation:
-    place = queries.here()
+    place = chosen(request).place
     if place is None or request.tenant.is_office:
         raise Http404
     return place
@@ -223,7 +226,7 @@ def _here(request: HttpRequest) -> Participation:
 
 def _form(request: HttpRequest, form: Any, act: Callable[[dict[str, Any]], Any], title: str, done: str) -> HttpResponse:
     """A form about the budget of one participant, and back to its page."""
-    back = reverse("budget", args=[request.tenant.slug])
+    back = reverse("budget", args=[request.tenant.slug]) + chosen(request).of
     refused, status = None, 200
     if request.method == "POST":
         status = 422
@@ -270,9 +273,9 @@ def pause(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def move(request: HttpRequest) -> HttpResponse:
     """Move some of one participant's budget to another: both rows or none."""
-    places = {row.tenant.slug: row for row in queries.budgets().order_by("tenant__name", "created_at")}
+    places = {str(row.pk): row for row in queries.budgets()}
     programme = Programme.objects.order_by("pk").first()
-    shown = [(slug, row.tenant.name) for slug, row in places.items()]
+    shown = [(pk, f"{row.tenant.name} ({row.code})") for pk, row in places.items()]
     form = MoveForm(posted(request), places=shown, currency=programme.currency if programme else "")
 
     def moved(told: dict[str, Any]) -> Any:

@@ -51,6 +51,7 @@ class DataIngest(RecordBlock):
         PENDING = "Pending", "Pending"
 
     SUBJECT = "ingest"
+    CALLED = ("name",)
 
     name = models.CharField(_("data"), max_length=120)
     method = models.CharField(_("way"), max_length=12, choices=Method.choices)
@@ -93,7 +94,7 @@ class DataIngest(RecordBlock):
     def __str__(self) -> str:
         return self.name
 
-    def clean(self) -> None:
+    def clean_alone(self) -> None:
         if self.engine_state and self.method != self.Method.SNOWBALL:
             raise ValidationError(
                 {"engine_state": _("Only Snowball has these words; leave it empty or choose Snowball as the way.")}
@@ -118,6 +119,7 @@ class MonitoringLink(RecordBlock):
         OTHER = "other", _("other")
 
     SUBJECT = "monitoring"
+    CALLED = ("name",)
 
     kind = models.CharField(_("kind"), max_length=12, choices=Kind.choices)
     name = models.CharField(_("name"), max_length=120)
@@ -146,6 +148,7 @@ class Milestone(RecordBlock):
         OTHER = "other", _("other")
 
     SUBJECT = "milestone"
+    CALLED = ("title",)
 
     title = models.CharField(_("milestone"), max_length=160)
     kind = models.CharField(_("kind"), max_length=12, choices=Kind.choices)
@@ -190,9 +193,6 @@ class Evaluation(RecordBlock):
     def __str__(self) -> str:
         return f"{self.benchmark} {self.score.normalize():f}"
 
-    def clean(self) -> None:
-        self.clean_together([self])
-
     @classmethod
     def clean_together(cls, rows: Sequence[Self]) -> None:
         known: dict[UUID, list[str]] = defaultdict(list)
@@ -224,6 +224,7 @@ class Result(RecordBlock):
         CLOSED = "closed", _("not published")
 
     SUBJECT = "result"
+    CALLED = ("title", "kind")
 
     kind = models.CharField(_("kind"), max_length=12, choices=Kind.choices)
     title = models.CharField(_("title"), max_length=200)

@@ -1,8 +1,7 @@
 """The tracking record of a participation: what is trained, with which framework, on which software."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -23,8 +22,43 @@ class RecordBlock(TenantOwned):
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
 
+    # The field by which people tell its lines apart, and those within which they do.
+    CALLED: tuple[str, ...] = ()
+
     class Meta(TenantOwned.Meta):
         abstract = True
+
+    def clean(self) -> None:
+        self.clean_together([self])
+
+    def clean_alone(self) -> None:
+        """What can be said of a line without the others. Raises ValidationError."""
+
+    @classmethod
+    def clean_together(cls, rows: Sequence[Self]) -> None:
+        cls._refuse_twins(rows)
+        for row in rows:
+            row.clean_alone()
+
+    @classmethod
+    def _refuse_twins(cls, rows: Sequence[Self]) -> None:
+        """Two lines that are called the same to a person would be taken for one."""
+        if not cls.CALLED:
+            return
+        name, *within = cls.CALLED
+        others = cls.objects.filter(participation__in={row.participation_id for row in rows})
+        others = others.exclude(pk__in=[row.pk for row in rows])
+        there: dict[Any, tuple[UUID, str]] = {
+            (place, plain_name(word), *beside): (pk, word)
+            for pk, place, word, *beside in others.values_list("pk", "participation_id", name, *within)
+        }
+        for row in rows:
+            word = str(getattr(row, name))
+            key = (row.participation_id, plain_name(word), *(getattr(row, field) for field in within))
+            owner, twin = there.setdefault(key, (row.pk, word))
+            if owner != row.pk:
+                told = {"code": word, "twin": twin}
+                raise ValidationError({name: _("'%(code)s' is there already, as '%(twin)s'.") % told})
 
 
 class TrainingModel(RecordBlock):
@@ -45,6 +79,7 @@ class TrainingModel(RecordBlock):
         THOUSAND_HOURS = "thousand_hours", _("thousand hours")
 
     SUBJECT = "model"
+    CALLED = ("code",)
 
     code = models.CharField(_("code"), max_length=40)
     name = models.CharField(_("name"), max_length=120)
@@ -92,25 +127,7 @@ class TrainingModel(RecordBlock):
     def __str__(self) -> str:
         return self.name
 
-    def clean(self) -> None:
-        self.clean_together([self])
-
-    @classmethod
-    def clean_together(cls, rows: Sequence[Self]) -> None:
-        there: dict[UUID, dict[str, tuple[UUID, str]]] = defaultdict(dict)  # by how a code is read
-        of_others = cls.objects.filter(participation__in={row.participation_id for row in rows})
-        of_others = of_others.exclude(pk__in=[row.pk for row in rows])
-        for place, pk, code in of_others.values_list("participation_id", "pk", "code"):
-            there[place][plain_name(code)] = pk, code
-        for row in rows:
-            owner, twin = there[row.participation_id].setdefault(plain_name(row.code), (row.pk, row.code))
-            if owner != row.pk:
-                raise ValidationError(
-                    {"code": _("'%(code)s' is there already, as '%(twin)s'.") % {"code": row.code, "twin": twin}}
-                )
-            row._refuse_more_than_the_total()
-
-    def _refuse_more_than_the_total(self) -> None:
+    def clean_alone(self) -> None:
         if None not in (self.active_params_b, self.total_params_b) and self.active_params_b > self.total_params_b:
             told = {"active": f"{self.active_params_b.normalize():f}", "total": f"{self.total_params_b.normalize():f}"}
             raise ValidationError(
@@ -151,7 +168,7 @@ class FrameworkUse(RecordBlock):
     def __str__(self) -> str:
         return self.name
 
-    def clean(self) -> None:
+    def clean_alone(self) -> None:
         if self.zero_stage is not None and self.zero_stage > 3:
             raise ValidationError(
                 {"zero_stage": _("The ZeRO stage is 0, 1, 2 or 3; you sent %(stage)s.") % {"stage": self.zero_stage}}
@@ -166,6 +183,7 @@ class SoftwareVersion(RecordBlock):
         MEASURED = "measured", _("measured")
 
     SUBJECT = "software"
+    CALLED = ("component", "source")
 
     component = models.CharField(_("component"), max_length=60)
     software_version = models.CharField(_("version"), max_length=120)

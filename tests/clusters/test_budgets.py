@@ -9,7 +9,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters import capacity_queries, capacity_views
+from clusters import capacity_queries
 from clusters.actions import capacity
 from clusters.actions import holding as granting
 from clusters.architectures.configuration import read_configuration
@@ -390,9 +390,9 @@ def test_the_pages_of_a_budget(world):
     page = lead.get("/t/hoshi/budget/?fewer=2&ends=2030-01-01").content.decode()
     assert "5,000,000.00" in page and 'id="then"' in page and "Programme Manager" in page
     assert "5000000" in lead.get("/t/hoshi/budget/export/").content.decode()
-    assert manager.get("/budgets/").content.decode().count('/budget/"') >= 2
+    assert manager.get("/budgets/").content.decode().count('/budget/?of=') >= 2
     moved = {
-        "giver": "hoshi",
+        "giver": str(made["participations"].pk),
         "taker": "umi",
         "amount": "5",
         "line": "compute of hoshi",
@@ -612,7 +612,18 @@ def test_the_budget_of_what_runs_is_shown_and_not_that_of_the_cycle_that_is_appl
     with acting_for(world.hoshi, staff=True):
         Participation.objects.create(tenant=world.hoshi, cycle=coming, code="C9-01", project="next")
         assert Participation.objects.get(pk=place.pk).state == "active"
-        assert queries.here() == place and capacity_views.participation_here() == place
+        assert queries.here() == place
+    reader = client(world, "business_lead")
+    for address in ("/t/hoshi/budget/", "/t/hoshi/capacity/"):
+        page, other = (reader.get(address + of).content.decode() for of in ("", "?of=C9-01"))
+        assert f'aria-current="page">{place.code}, ' in page and 'aria-current="page">C9-01, Next' in other
+        assert reader.get(f"{address}?of=UMI").status_code == reader.get(f"{address}?of=%00").status_code == 404
+    manager = client(world, "programme_manager")
+    set_it = {"how": "set", "amount": "70", "line": "C9-compute", "why": "the plan"}
+    answer = manager.post("/t/hoshi/budget/change/?of=C9-01", set_it)
+    assert (answer.status_code, answer["Location"]) == (303, "/t/hoshi/budget/?of=C9-01")
+    with acting_for(world.hoshi, staff=True):
+        assert BudgetRow.objects.get(line="C9-compute").participation.code == "C9-01"
 
 
 def test_what_nobody_granted_is_told_or_refused_and_what_was_migrated_is_put_right(world):

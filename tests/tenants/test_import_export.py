@@ -380,6 +380,25 @@ def test_a_file_that_changes_nothing_is_over_and_offers_nothing(client, world):
     assert "changes nothing" in listed and "waits to be imported" not in listed
 
 
+def test_two_lines_that_people_read_as_one_are_refused_in_every_block(world):
+    for kind, header, row, twin, column in [
+        ("milestone", "participant,title,kind,due_on", "hoshi,First gate,gate,2027-01-01", "hoshi,first  GATE,gate,2027-01-01", "title"),
+        ("ingest", "participant,name,method", "hoshi,Corpus,s3_copy", "hoshi,ＣＯＲＰＵＳ,s3_copy", "name"),
+        ("software", "participant,component,software_version,source", "hoshi,CUDA,12.8,declared", "hoshi,cuda,12.9,declared", "component"),
+        ("result", "participant,kind,title,openness", "hoshi,paper,How,open", "hoshi,paper,HOW,open", "title"),
+    ]:  # fmt: skip
+        applied(world, begun(world, kind, f"{header}\n{row}\n"))
+        with pytest.raises(Refused) as refused:
+            begun(world, kind, f"{header}\n{twin}\n")
+        [problem] = refused.value.facts["problems"]
+        assert (problem["line"], problem["column"]) == (2, column) and "is there already, as" in problem["sentence"]
+    # The same title of another kind of result, or a version that is measured and not declared, is another line.
+    assert begun(world, "result", "participant,kind,title,openness\nhoshi,code,how,open\n").added == 1
+    assert (
+        begun(world, "software", "participant,component,software_version,source\nhoshi,cuda,12.8,measured\n").added == 1
+    )
+
+
 def test_many_rows_take_few_statements_and_do_the_same_as_one_after_the_other(world, monkeypatch):
     def rows(prefix, count, name):
         return "\n".join(

@@ -147,7 +147,7 @@ def test_a_line_is_added_once_under_one_name(world: World, hoshi: Examples) -> N
     assert client.post("/t/hoshi/record/software/add/", line).status_code == 303
     again = client.post("/t/hoshi/record/software/add/", line)
     assert again.status_code == 422
-    assert "There is one of this name already" in again.content.decode()
+    assert "is there already, as" in again.content.decode()
     with acting_for(world.hoshi):
         assert SoftwareVersion.objects.filter(component="NCCL").count() == 1
 
