@@ -24,7 +24,7 @@ from tenants.wall.access import allow
 from tenants.wall.acting import acting_for
 from tenants.web.attempt import attempt, posted, see_other
 from tenants.web.charts import Chart, by_step
-from tenants.web.choosing import chosen
+from tenants.web.choosing import chosen, passed_on
 from tenants.web.tables import as_csv
 
 NEWEST = 50
@@ -226,7 +226,7 @@ def _here(request: HttpRequest) -> Participation:
 
 def _form(request: HttpRequest, form: Any, act: Callable[[dict[str, Any]], Any], title: str, done: str) -> HttpResponse:
     """A form about the budget of one participant, and back to its page."""
-    back = reverse("budget", args=[request.tenant.slug]) + chosen(request).of
+    back = reverse("budget", args=[request.tenant.slug]) + passed_on(request)
     refused, status = None, 200
     if request.method == "POST":
         status = 422

@@ -29,3 +29,9 @@ def chosen(request: HttpRequest) -> Chosen:
     if asked and not found:
         raise Http404
     return Chosen(found[0] if found else None, places)
+
+
+def passed_on(request: HttpRequest) -> str:
+    """What goes behind an address that is to speak of the same participation as this one, which was looked at already."""
+    asked = request.GET.get("of", "")
+    return f"?{urlencode({'of': asked})}" if asked else ""

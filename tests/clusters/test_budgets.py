@@ -390,10 +390,10 @@ def test_the_pages_of_a_budget(world):
     page = lead.get("/t/hoshi/budget/?fewer=2&ends=2030-01-01").content.decode()
     assert "5,000,000.00" in page and 'id="then"' in page and "Programme Manager" in page
     assert "5000000" in lead.get("/t/hoshi/budget/export/").content.decode()
-    assert manager.get("/budgets/").content.decode().count('/budget/?of=') >= 2
+    assert manager.get("/budgets/").content.decode().count("/budget/?of=") >= 2
     moved = {
         "giver": str(made["participations"].pk),
-        "taker": "umi",
+        "taker": str(world.participations["umi"].pk),
         "amount": "5",
         "line": "compute of hoshi",
         "why": "lent",
