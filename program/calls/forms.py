@@ -167,19 +167,43 @@ class SpanForm(forms.Form):
 
     starts_on = forms.DateField(label=_("From"), widget=DAY)
     ends_on = forms.DateField(label=_("Until"), widget=DAY)
-    types = forms.MultipleChoiceField(
-        label=_("Instance type, or any of"), widget=forms.SelectMultiple(attrs={"size": 4})
-    )
-    regions = forms.MultipleChoiceField(label=_("Region, or any of"), widget=forms.SelectMultiple(attrs={"size": 4}))
+    types = forms.ChoiceField(label=_("Instance type"), help_text=_("The need is counted by this one."))
+    regions = forms.ChoiceField(label=_("Region"))
     minimum = forms.IntegerField(label=_("Minimum"), min_value=0, max_value=need.MOST_INSTANCES)
     peak = forms.IntegerField(label=_("Peak"), min_value=1, max_value=need.MOST_INSTANCES)
+    other_types = forms.MultipleChoiceField(
+        label=_("Other types that would do"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    other_regions = forms.MultipleChoiceField(
+        label=_("Other Regions that would do"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    ASIDE = ("other_types", "other_regions")  # folded: most applications name one type and one Region
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["types"].choices = offers.type_choices(calling.known_types())
-        self.fields["regions"].choices = offers.region_choices(calling.known_regions())
+        types, regions = calling.known_types(), offers.region_choices(calling.known_regions())
+        self.fields["types"].choices = [("", _("Choose a type")), *offers.by_accelerator(types)]
+        self.fields["other_types"].choices = offers.type_choices(
+            name for _chip, group in offers.by_accelerator(types) for name, _words in group
+        )
+        self.fields["regions"].choices = [("", _("Choose a Region")), *regions]
+        self.fields["other_regions"].choices = regions
         for name in ("minimum", "peak"):
             self.fields[name].unit = _("instances")
+
+    @property
+    def main_fields(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name not in (*self.ASIDE, "DELETE")]
+
+    @property
+    def other_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.ASIDE]
+
+    @property
+    def names_others(self) -> bool:
+        """Whether another type or Region is ticked, or one of those fields is wrong: then they lie open."""
+        return any(self[name].value() or self[name].errors for name in self.ASIDE)
 
 
 class Spans(forms.BaseFormSet):
@@ -189,11 +213,25 @@ class Spans(forms.BaseFormSet):
         """As Span.kept() gives them."""
         return [
             need.Span(
-                row["starts_on"], row["ends_on"], tuple(row["types"]), tuple(row["regions"]), row["minimum"], row["peak"]
+                row["starts_on"], row["ends_on"], first_of(row, "types"), first_of(row, "regions"), row["minimum"], row["peak"]
             ).kept()
             for row in (form.cleaned_data for form in self.forms)
             if row and not row.get("DELETE")
         ]  # fmt: skip
+
+
+def first_of(row: dict[str, Any], name: str) -> tuple[str, ...]:
+    """What was chosen first, then the others that would do: the need is counted by the first."""
+    return (row[name], *(word for word in row[f"other_{name}"] if word != row[name]))
+
+
+def span_initial(kept: dict[str, Any]) -> dict[str, Any]:
+    """A span as it lies in a column, for a form of it."""
+    found = dict(kept)
+    for name in ("types", "regions"):
+        words = kept[name] or [""]
+        found |= {name: words[0], f"other_{name}": list(words[1:])}
+    return found
 
 
 SpanSet = forms.formset_factory(

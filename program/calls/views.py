@@ -334,7 +334,7 @@ def _after(
 def _forms(row: Application, data: Any = None) -> tuple[asking.ApplicationForm, Any]:
     newcomer = row.tenant.is_office
     form = asking.ApplicationForm(data, instance=row, initial={"version": row.version}, fixed_name=not newcomer)
-    initial = [dict(one) for one in row.need]
+    initial = [asking.span_initial(one) for one in row.need]
     return form, asking.SpanSet(data, initial=initial, prefix="need")
 
 
@@ -358,7 +358,14 @@ def _page(
     changeable = writes and kept.state in ("draft", "submitted") and calling.takes(row.call, now)
     if form is None and changeable:
         form, spans = _forms(kept)
-    each = [{"span": span, "hours": span.hours(calling.each)} for span in need.read(kept.need)]
+    each = [
+        {
+            "span": span,
+            "hours": span.hours(calling.each),
+            "others": (", ".join(span.types[1:]), ", ".join(span.regions[1:])),
+        }
+        for span in need.read(kept.need)
+    ]
     staff = not token and request.internal
     context: dict[str, Any] = {
         "row": kept,

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from clusters.models import CapacityRequest, Reservation
 from program.calls import applying, calling, demand, need, selecting
+from program.calls import forms as asking
 from program.models import Application, ApplicationScore, ApplicationVersion, Call
 from tenants import erasing
 from tenants.history.models import Entry
@@ -92,6 +93,18 @@ def test_the_forecast_tells_what_is_missing_beside_what_is_reserved() -> None:
     assert demand.weeks_of(rows) == [MONDAY] and demand.chart(rows, [MONDAY]).drawn
 
 
+def test_a_span_is_counted_by_the_type_that_was_chosen_and_not_by_the_alphabet() -> None:
+    wanted = span(types=("p5.48xlarge", "g5.xlarge"), regions=("us-east-1", "ap-northeast-1"))
+    spans = asking.SpanSet(profile(wanted), prefix="need")
+    assert spans.is_valid(), spans.errors
+    [kept] = spans.told()
+    assert need.read([kept]) == [wanted]
+    assert need.total([wanted], calling.each).hours == 4 * 8 * 24 * 7
+    choices = dict(spans.forms[0].fields["types"].choices)
+    assert [name for name, _words in choices["A10G"]][:2] == ["g5.xlarge", "g5.2xlarge"]  # by size
+    assert "trn2.48xlarge, 16 × Trainium2" in dict(choices["Trainium2"]).values()
+
+
 def browser(person: Any = None) -> Client:
     client = Client()
     if person is not None:
@@ -128,7 +141,7 @@ ANSWERS = {
 def profile(*spans: need.Span) -> dict[str, Any]:
     found: dict[str, Any] = {"need-TOTAL_FORMS": len(spans), "need-INITIAL_FORMS": 0}
     for number, one in enumerate(spans):
-        found |= {f"need-{number}-{name}": value for name, value in one.kept().items()}
+        found |= {f"need-{number}-{name}": value for name, value in asking.span_initial(one.kept()).items()}
     return found
 
 
