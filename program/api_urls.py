@@ -34,7 +34,7 @@ from support import api as support
 from support import articles_api
 from support import files_api as support_files
 from tenants import api as tenants
-from tenants import duty_api, erasing_api, files_api, import_api, people_api
+from tenants import assigning_api, duty_api, erasing_api, files_api, import_api, people_api
 
 # Asked with and without a tenant: the door decides what exists.
 READ = [
@@ -167,6 +167,8 @@ WRITE = [
     ("imports/<uuid:pk>/apply/", import_api.apply, "import-apply"),
     ("imports/<uuid:pk>/cancel/", import_api.cancel, "import-cancel"),
     ("participations/<uuid:pk>/", tenants.tenant_participation, "participation"),
+    ("assignments/", assigning_api.assignments, "assignments"),
+    *((f"assignments/<int:pk>/{step}/", view, f"assignment-{step}") for step, view in assigning_api.STEPS.items()),
     ("contacts/", people_api.tenant_contacts, "contacts"),
     ("contacts/<uuid:pk>/", people_api.tenant_contact, "contact"),
     ("contacts/<uuid:pk>/confirm/", people_api.confirm_contact, "contact-confirm"),
@@ -289,6 +291,9 @@ def _record_lines() -> list[URLPattern]:
         lines = f"t/<slug:tenant>/records/<uuid:participation>/{name}/"
         found.append(path(lines, block.adding(), name=f"api-tenant-record-{name}"))
         found.append(path(f"{lines}<uuid:pk>/", block.changing(), name=f"api-tenant-record-{name}-line"))
+        if name != "quotas":  # a quota is a ledger, and its rows stay
+            gone = path(f"{lines}<uuid:pk>/remove/", block.removing(), name=f"api-tenant-record-{name}-remove")
+            found.append(gone)
     return found
 
 

@@ -52,8 +52,9 @@ class Line:
     gaps: list[str] = field(default_factory=list)
 
     @property
-    def cells(self) -> list[tuple[Any, list[str]]]:
-        return [(words, self.owners.get(duty, [])) for duty, words in LEVELS.items()]
+    def cells(self) -> list[tuple[str, Any, list[str]]]:
+        """Each level: its word, what it is called, and who is there."""
+        return [(duty, words, self.owners.get(duty, [])) for duty, words in LEVELS.items()]
 
     @property
     def gap_words(self) -> list[Any]:
@@ -110,4 +111,5 @@ def engagement(request: HttpRequest) -> HttpResponse:
     """The board of all participants."""
     lines = board(timezone.now())
     context = {"lines": lines, "levels": list(LEVELS.values()), "with_gaps": sum(bool(line.gaps) for line in lines)}
+    context["may_assign"] = request.role in roles.ASSIGN
     return render(request, "program/engagement.html", context)

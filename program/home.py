@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from clusters import capacity_queries
 from clusters import queries as cluster_queries
@@ -21,21 +20,18 @@ from program import first_steps, reports
 from program.models import ActionItem, Onboarding, Report
 from program.queries import sessions_ahead
 from support import queries as cases
+from tenants import assigning
 from tenants.models import Assignment, DataIngest, JoinRequest, Milestone, Participation, Person, holding
 from tenants.wall import roles
+from tenants.web.templatetags.show import DUTY_WORDS
 
 MOST = 8
 MOST_JOBS = 6
 MOST_ASKED = 3
 LATELY = timedelta(days=14)
 FAR = timedelta(days=60)  # what is further ahead is on the pages of its own
-DUTY_ORDER = {"lead": 0, "deputy": 1, "account": 2, "frameworks": 3}
-DUTIES = {
-    "lead": gettext_lazy("Lead architect"),
-    "deputy": gettext_lazy("Deputy"),
-    "account": gettext_lazy("Account team"),
-    "frameworks": gettext_lazy("Frameworks specialist"),
-}
+DUTY_ORDER = {duty: place for place, duty in enumerate(assigning.DUTIES)}
+DUTIES = DUTY_WORDS
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from typing import Any
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from tenants import entries
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
-from tenants.models import Assignment, Membership, Participation, Person, Tenant
+from tenants.models import Assignment, Evaluation, Membership, Participation, Person, Tenant, TrainingModel
 from tenants.record_blocks import BLOCKS
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
@@ -139,6 +140,37 @@ def add_record(*, block: Any, by: str, on_behalf_of: str = "", source: str = "po
     told = {"what": str(block), **because(why)}
     timeline.record(entries.RECORD_ADDED, about=block, by=by, on_behalf_of=on_behalf_of, source=source, **told)
     return block
+
+
+def remove_record(*, block: Any, version: int, by: str, why: str = "") -> None:
+    """Take a line off the record; the history keeps what it held, as a change of each field to nothing.
+
+    Raises Stale where somebody changed it meanwhile, and Refused("named") for a model that evaluations still name.
+    """
+    current = type(block).objects.select_for_update(of=("self",)).filter(pk=block.pk).first()
+    if current is None:
+        raise Refused("line_gone", _("Somebody removed this line meanwhile."))
+    if current.version != version:
+        sentence = _("Somebody saved a newer version of %(what)s meanwhile. Look at it again before you remove it.")
+        raise Stale("stale", sentence % {"what": str(current)}, version=current.version)
+    if isinstance(current, TrainingModel):
+        _refuse_while_evaluated(current)
+    held = {name: plain(getattr(current, name)) for name in BLOCKS[current.SUBJECT].fields}
+    changes = {name: [value, None] for name, value in held.items() if value not in (None, "", [])}
+    told = {"what": str(current), "fields": sorted(changes), "changes": changes, **because(why)}
+    timeline.record(entries.RECORD_REMOVED, about=current, by=by, **told)
+    current.delete()
+
+
+def _refuse_while_evaluated(model: TrainingModel) -> None:
+    count = Evaluation.objects.filter(participation_id=model.participation_id, model_code=model.code).count()
+    if count:
+        sentence = ngettext(
+            "%(n)s evaluation names '%(code)s'; remove it first, or give it another model.",
+            "%(n)s evaluations name '%(code)s'; remove them first, or give them another model.",
+            count,
+        )
+        raise Refused("named", sentence % {"n": count, "code": model.code}, evaluations=count)
 
 
 def confirm_block(*, participation: Participation, block: str, by: str, on_behalf_of: str = "") -> Entry:

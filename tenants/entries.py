@@ -30,6 +30,11 @@ DAYS_CHANGED = kind(
 )
 ASSIGNED = kind("member.assigned", _("{person} looks after this participant: {duty}"), icon="user-check")
 UNASSIGNED = kind("member.unassigned", _("{person} no longer looks after this participant: {duty}"), icon="user-minus")
+DUTY_DAYS_CHANGED = kind(
+    "member.duty_days_changed",
+    _("{actor} set the last day on which {person} looks after this participant as {duty}: {until}"),
+    icon="calendar",
+)
 TOKEN_ISSUED = kind("token.issued", _("{actor} issued a token named {name}"), icon="key")
 INVITED = kind("invitation.sent", _("{actor} invited somebody as {role}"), icon="user-plus")
 INVITED_AGAIN = kind("invitation.resent", _("{actor} sent the invitation as {role} again"), icon="user-plus")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from tenants import confirming, contacts, inviting, joining, leaving
+from tenants import assigning, confirming, contacts, inviting, joining, leaving
 from tenants import people as reads
 from tenants.models import Contact, Invitation, JoinRequest, Membership
 from tenants.people_forms import AnswerForm, ContactForm, InvitationForm, RemovalForm, SeatForm
@@ -49,6 +49,8 @@ def people(request: HttpRequest) -> HttpResponse:
     stale = [seat.pk for seat in seats if confirming.standing(seat, now, days) == contacts.STALE]
     context = {
         "seats": seats,
+        "team": [] if request.tenant.is_office else assigning.team(request.tenant, today),
+        "may_assign": request.role in roles.ASSIGN and not request.tenant.is_office,
         "stale": stale,
         "confirm_days": days,
         "by_duty": reads.contacts_by_duty(now),

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
-from tenants.entries import RECORD_CHANGED, RECORD_CONFIRMED
+from tenants.entries import RECORD_CONFIRMED
 from tenants.field_labels import field_label
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
@@ -20,12 +20,14 @@ from tenants.models import ApiToken, Contact, FrameworkUse, Person, SoftwareVers
 from tenants.record_blocks import BLOCKS, Age, age
 from tenants.software import side_by_side
 from tenants.wall.acting import scope
-from tenants.web.templatetags.show import ROLES
+from tenants.web.templatetags.show import DUTY_WORDS, ROLES
 
 # A fact that names what somebody wrote -> where the text lies; a layer adds its own.
 WRITTEN: dict[str, Any] = {"note": Note}
 PEOPLE = ("person", "owner", "from_person")  # facts that are the id of a person
 A_ROLE = ("role", "was_role")
+# What kinds of entries say why somebody did it only beside their sentence.
+WITH_WHY = ("record.", "member.", "contact.", "duty.", "join_request.")
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WORST = ("critical", "urgent", "high")
 
@@ -116,6 +118,8 @@ def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
     if "contact_duty" in facts:
         facts = facts | {"contact_duty": dict(Contact.Duty.choices).get(facts["contact_duty"], facts["contact_duty"])}
     facts = facts | {fact: ROLES.get(facts[fact], facts[fact]) for fact in A_ROLE if fact in facts}
+    if "duty" in facts:
+        facts = facts | {"duty": str(DUTY_WORDS.get(facts["duty"], facts["duty"]))}
     if "changes" in facts:
         facts = facts | {
             "changes": {field_label(entry.subject, field): pair for field, pair in facts["changes"].items()},
@@ -136,7 +140,7 @@ def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
         subject=entry.subject,
         subject_id=entry.subject_id,
         cluster=entry.cluster,
-        text=text or (str(facts.get("why", "")) if entry.kind == RECORD_CHANGED else ""),
+        text=text or (str(facts.get("why", "")) if entry.kind.startswith(WITH_WHY) else ""),
         late=(entry.recorded_at - entry.occurred_at).total_seconds() > 3600,
         imported=entry.source == timeline.IMPORT,
         action=entry.action_id,

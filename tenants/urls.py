@@ -4,7 +4,17 @@ from collections.abc import Iterator
 
 from django.urls import URLPattern, path
 
-from tenants import duty_views, erasing_views, file_views, import_views, joining_views, mail_views, people_views, views
+from tenants import (
+    assigning_views,
+    duty_views,
+    erasing_views,
+    file_views,
+    import_views,
+    joining_views,
+    mail_views,
+    people_views,
+    views,
+)
 from tenants.record_blocks import BLOCKS
 
 
@@ -12,7 +22,8 @@ def _record_pages() -> Iterator[URLPattern]:
     for word, block in BLOCKS.items():
         here = f"t/<slug:tenant>/record/{word}/"
         yield path(f"{here}add/", views.adding(block), name=f"add_{word}")
-        yield path(f"{here}<uuid:pk>/edit/", views.editing(block), name=f"edit_{word}")
+        yield path(f"{here}<uuid:pk>/edit/", views.editing(word, block), name=f"edit_{word}")
+        yield path(f"{here}<uuid:pk>/remove/", views.removing(block), name=f"remove_{word}")
 
 
 urlpatterns = [
@@ -25,6 +36,9 @@ urlpatterns = [
     path("t/<slug:tenant>/history/<int:pk>/correct/", views.correct, name="correct_entry"),
     path("t/<slug:tenant>/files/<uuid:pk>/", file_views.download, name="file"),
     path("t/<slug:tenant>/people/", people_views.people, name="people"),
+    path("t/<slug:tenant>/team/name/", assigning_views.name_somebody, name="name_team"),
+    path("t/<slug:tenant>/team/<int:pk>/change/", assigning_views.change_days, name="change_duty_days"),
+    path("t/<slug:tenant>/team/<int:pk>/end/", assigning_views.end, name="end_duty"),
     path("duty/", duty_views.duty, name="duty"),
     path("duty/calendar.ics", duty_views.duty_calendar, name="duty_calendar"),
     path("t/<slug:tenant>/shifts/plan/", duty_views.plan_duty, name="plan_duty"),

@@ -16,6 +16,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from tenants import actions, participating
@@ -204,14 +205,64 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "tenants/write.html", context, status=422 if request.method == "POST" else 200)
 
 
-def editing(block: Block) -> Callable[..., HttpResponse]:
+class RemovalForm(forms.Form):
+    """Why a line of the record is taken off."""
+
+    version = forms.IntegerField(
+        label=gettext_lazy("Version"), widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647
+    )
+    why = forms.CharField(
+        label=gettext_lazy("Why"), max_length=300, required=False, help_text=gettext_lazy("It stands in the history.")
+    )
+
+
+def removing(block: Block) -> Callable[..., HttpResponse]:
+    """The page that takes a line off a block of the record; it shows first what it holds."""
+
+    @allow(roles.EDIT_RECORD)
+    @require_http_methods(["GET", "POST"])
+    def remove(request: HttpRequest, pk: UUID) -> HttpResponse:
+        return _remove_line(request, block, pk)
+
+    return remove
+
+
+def _remove_line(request: HttpRequest, block: Block, pk: UUID) -> HttpResponse:
+    row = get_object_or_404(block.model.objects.all(), pk=pk)  # type: ignore[attr-defined]
+    form, refused = RemovalForm(posted(request), initial={"version": row.version}), None
+    if request.method == "POST" and form.is_valid():
+        _none, refused = attempt(actions.remove_record, block=row, by=request.actor, **form.cleaned_data)
+        if refused is None:
+            messages.success(request, _("Removed. The history keeps what it was."))
+            return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
+        if isinstance(refused, Stale):
+            row.refresh_from_db()
+            data = request.POST.copy()
+            data["version"] = str(row.version)
+            form = RemovalForm(data)
+    held = {name: getattr(row, f"get_{name}_display", lambda name=name: getattr(row, name))() for name in block.fields}
+    context = {
+        "form": form,
+        "refused": refused,
+        "title": _("Remove %(what)s") % {"what": row},
+        "held": [
+            (row._meta.get_field(name).verbose_name, _one_cell(value))
+            for name, value in held.items()
+            if value not in (None, "", [])
+        ],
+    }
+    status = 200 if request.method == "GET" else refused.status if refused else 422
+    return render(request, "tenants/remove_line.html", context, status=status)
+
+
+def editing(word: str, block: Block) -> Callable[..., HttpResponse]:
     """The page that changes a line of a block of the record."""
     form_class = block_form(block)
 
     @allow(roles.EDIT_RECORD)
     @require_http_methods(["GET", "POST"])
     def edit(request: HttpRequest, pk: UUID) -> HttpResponse:
-        return edit_block(request, block.model, form_class, pk, minded=block.minded)
+        return edit_block(request, block.model, form_class, pk, minded=block.minded, remove=f"remove_{word}")
 
     return edit
 
@@ -253,9 +304,11 @@ def _mind(request: HttpRequest, row: Any, minded: Any) -> None:
 
 
 def edit_block(
-    request: HttpRequest, model: Any, form_class: type[BlockForm], pk: UUID, *, minded: Any = None
+    request: HttpRequest, model: Any, form_class: type[BlockForm], pk: UUID, *, minded: Any = None, remove: str = ""
 ) -> HttpResponse:
-    """Change one block of the record. Somebody else's newer version is shown beside what was typed, and nothing is lost."""
+    """Change one block of the record. Somebody else's newer version is shown beside what was typed, and nothing is lost.
+
+    `remove` is the name of the page that takes the line off, where there is one."""
     block = get_object_or_404(model.objects.all(), pk=pk)
     title = _("Edit %(what)s") % {"what": block}
     form = form_class(posted(request), instance=block, initial={"version": block.version})
@@ -289,6 +342,7 @@ def edit_block(
         "refused": refused,
         "diff": _side_by_side(form, refused),
         "submit": _("Save"),
+        "remove_at": reverse(remove, args=[request.tenant.slug, pk]) if remove else "",
     }
     return render(request, "tenants/edit.html", context, status=status)
 

@@ -523,6 +523,11 @@ def _people(made: Examples, by: Person) -> None:
     slug = made.tenant.slug
     viewer = Membership.objects.get(tenant=made.tenant, role="viewer")
     made.by_noun |= {"members": viewer, "people": viewer}
+    helper = Person.objects.get(email="frameworks_specialist@example.org")
+    helping = Assignment.objects.create(
+        person=helper, tenant=made.tenant, duty="frameworks", starts_on=date(2020, 1, 1)
+    )
+    made.by_noun |= {"team": helping, "assignments": helping}
     made.by_noun["contacts"] = Contact.objects.create(
         tenant=made.tenant, duty="security", name=f"Duty of {slug}", email=f"duty@{slug}.example", phone="+81 3 0000 0000",
         hours="Mon to Fri", checked_by="engine",

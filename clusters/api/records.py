@@ -17,7 +17,7 @@ from clusters import records
 from clusters.models import FileSystem, QuotaGrant
 from clusters.parallelism import Place, check
 from tenants import states
-from tenants.actions import add_record, confirm_block, edit_record
+from tenants.actions import add_record, confirm_block, edit_record, remove_record
 from tenants.models import Participation
 from tenants.record_blocks import BLOCKS
 from tenants.software import side_by_side
@@ -233,6 +233,11 @@ def confirm(request: Request, participation: UUID) -> Response:
     return Response(BlockConfirmed({"block": sent["block"], "confirmed_at": entry.occurred_at}).data)
 
 
+class LineRemoved(Asked):
+    version = Version
+    why = Why
+
+
 @dataclass(frozen=True)
 class Block:
     """A part of the record whose lines people write: what they show, what they take, and who may."""
@@ -275,6 +280,26 @@ class Block:
             return self.answer(add_record(block=line, by=request.actor).pk, status=201)
 
         return add
+
+    def removing(self) -> Callable[..., Any]:
+        """The view that takes a line off."""
+
+        @allow(self.write)
+        @extend_schema(request=LineRemoved, responses=self.shown)
+        @endpoint("POST")
+        @repeatable(required=False)
+        def remove(request: Request, participation: UUID, pk: UUID) -> Response:
+            """Take a line off this part of the record; the answer is what it was, and the history keeps it."""
+            found = self.model.objects.filter(participation=participation, pk=pk).first()
+            if found is None:
+                raise Http404
+            sent = asked(LineRemoved, request)
+            version = based_on(request, sent)
+            was = self.shown(one(self.model.objects.all(), self.shown, pk)).data
+            remove_record(block=found, version=version, by=request.actor, why=sent.get("why", ""))
+            return Response(was)
+
+        return remove
 
     def changing(self) -> Callable[..., Any]:
         """The view that shows and changes a line."""

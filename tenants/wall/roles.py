@@ -87,6 +87,7 @@ ENGINE_ROOM = _OFFICE | {AUDITOR}
 # Who answers for a participant's people: its own leads, and the office for everybody.
 LEADS = frozenset({BUSINESS_LEAD, TECHNICAL_LEAD})
 MANAGE_PEOPLE = _OFFICE | LEADS
+ASSIGN = _OFFICE  # who of the programme looks after a participant
 # Whoever asks that a person is erased, and another one who does it.
 ASK_ERASURE = _OFFICE
 ERASE = APPROVE

@@ -245,3 +245,32 @@ def test_the_state_of_a_snowball_job_is_asked_only_where_that_is_the_way() -> No
     assert "engine_state" not in form_class().fields
     assert "engine_state" not in form_class(instance=DataIngest(method="link")).fields
     assert "engine_state" in form_class(instance=DataIngest(method="snowball")).fields
+
+
+def test_a_line_is_removed_with_its_values_in_the_history_and_not_over_somebodys_head(
+    world: World, hoshi: Examples
+) -> None:
+    client, at = signed_in(world.person("ml_engineer")), f"/t/hoshi/record/model/{hoshi['models'].pk}/remove/"
+    place = f"records/{hoshi['participations'].pk}"
+    shown = client.get(at)
+    assert "Parameters" in shown.content.decode() or "total parameters" in shown.content.decode()
+    refused = client.post(at, {"version": "1"})
+    assert refused.status_code == 409 and "evaluation names &#x27;M1&#x27;" in refused.content.decode()
+    gone = send(world, f"{place}/evaluations/{hoshi['evaluation'].pk}/remove/", {"version": 1, "why": "Twice"})
+    assert gone.status_code == 200 and gone.json()["benchmark"] == hoshi["evaluation"].benchmark
+    assert send(world, f"{place}/evaluations/{hoshi['evaluation'].pk}/remove/", {"version": 1}).status_code == 404
+    assert send(world, f"{place}/results/{hoshi['result'].pk}/remove/", {}).status_code == 428
+    with acting_for(world.hoshi, staff=True):
+        edit_record(block=hoshi["models"], changes={"phase": "later"}, version=1, by="engine")
+    stale = client.post(at, {"version": "1", "why": "Never begun"})
+    assert stale.status_code == 409 and stale.context["form"]["version"].value() == "2"
+    assert "Never begun" in stale.content.decode()
+    assert client.post(at, {"version": "2", "why": "Never begun"}).status_code == 303
+    with acting_for(world.hoshi, staff=True):
+        assert not TrainingModel.objects.filter(pk=hoshi["models"].pk).exists()
+        entry = Entry.objects.filter(kind="record.removed").order_by("-id")[0]
+    assert entry.facts["changes"]["total_params_b"] == ["70", None] and entry.facts["changes"]["phase"][0] == "later"
+    told = client.get("/t/hoshi/history/?about=record").content.decode()
+    assert "removed Language" in told and "Never begun" in told
+    assert signed_in(world.person("viewer")).get(at).status_code == 403
+    assert signed_in(world.person("ml_engineer", world.umi)).get(at).status_code == 404

@@ -111,6 +111,14 @@ SEVERITIES: dict[str, Any] = {
     "low": gettext_lazy("low"),
 }
 
+DUTY_WORDS: dict[str, Any] = {
+    "lead": gettext_lazy("Lead architect"),
+    "deputy": gettext_lazy("Deputy"),
+    "account": gettext_lazy("Account team"),
+    "frameworks": gettext_lazy("Frameworks specialist"),
+    "service": gettext_lazy("Service engineer"),
+}
+
 ROLES: dict[str, Any] = {
     "programme_manager": gettext_lazy("Programme manager"),
     "programme_officer": gettext_lazy("Programme officer"),
@@ -189,6 +197,12 @@ def words(word: str) -> Any:
     """A state, severity or role in words only."""
     found = FAMILIES.get(word)
     return found[1] if found else SEVERITIES.get(word) or ROLES.get(word, word)
+
+
+@register.filter
+def duty(word: str) -> Any:
+    """What somebody of the programme does for a participant, in words."""
+    return DUTY_WORDS.get(word, word)
 
 
 @register.filter
