@@ -108,7 +108,10 @@ FACTS = tuple(f"has_{name}" for name, *_rest in STEPS if name != "contacts")
 
 
 def _facts() -> QuerySet[Participation]:
-    here = {"tenant": OuterRef("tenant")}
+    here, of = (
+        {"tenant": OuterRef("tenant")},
+        {"participation": OuterRef("pk")},
+    )  # a new cycle begins a record of its own
     seats = Membership.objects.filter(holding(), **here).order_by().values("tenant").annotate(n=Count("person"))
     duties = Contact.objects.filter(**here).order_by().values("tenant").annotate(n=Count("duty", distinct=True))
     granted = LedgerRow.objects.filter(participation=OuterRef("pk"), ledger=LedgerRow.Ledger.GRANT, delta__gt=0)
@@ -116,11 +119,11 @@ def _facts() -> QuerySet[Participation]:
     return Participation.objects.exclude(state__in=("closed", "withdrawn")).annotate(
         duties=duties.values("n"),
         has_colleague=Exists(seats.filter(n__gt=1)) | Exists(Invitation.objects.filter(state="open", **here)),
-        has_model=Exists(TrainingModel.objects.filter(**here)),
-        has_data=Exists(DataIngest.objects.filter(**here)),
-        has_framework=Exists(FrameworkUse.objects.filter(**here)),
-        has_software=Exists(SoftwareVersion.objects.filter(**here)),
-        has_milestone=Exists(Milestone.objects.filter(**here)),
+        has_model=Exists(TrainingModel.objects.filter(**of)),
+        has_data=Exists(DataIngest.objects.filter(**of)),
+        has_framework=Exists(FrameworkUse.objects.filter(**of)),
+        has_software=Exists(SoftwareVersion.objects.filter(**of)),
+        has_milestone=Exists(Milestone.objects.filter(**of)),
         has_account=Exists(CloudAccount.objects.filter(Q(access="yes"), **here)),
         has_capacity=Exists(granted) | Exists(unlimited),
     )

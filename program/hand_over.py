@@ -32,6 +32,7 @@ from tenants.models import (
     FrameworkUse,
     Membership,
     MonitoringLink,
+    Participation,
     Person,
     SoftwareVersion,
     Tenant,
@@ -111,7 +112,7 @@ def sheet(*, tenant: Tenant, person: Person, role: str, audience: str, now: date
     )  # fmt: skip
     owed = list(Report.objects.filter(state__in=sorted(reports.OWED)).order_by("due_on")[:MOST])
     by_duty = list(Contact.objects.order_by("duty", "created_at", "id")[:MOST])
-    software = list(SoftwareVersion.objects.order_by("component", "source"))
+    software = list(SoftwareVersion.objects.filter(participation=place).order_by("component", "source"))
     ages = {word: one for (_tenant, word), one in ages_of_blocks(now).items()}
     about = f"{place.code} · {place.project} · {place.cycle.name} · {_word(place.state)}" if place else ""
     return Sheet(
@@ -130,10 +131,10 @@ def sheet(*, tenant: Tenant, person: Person, role: str, audience: str, now: date
             _clusters(),
             _jobs(reader),
             _capacity(reader),
-            _record(reader, software, ages),
+            _record(reader, place, software, ages),
             _decisions(),
             _contacts(reader),
-            _links(),
+            _links(place),
         ],
     )
 
@@ -280,13 +281,18 @@ def _capacity(reader: Reader) -> Section:
     return Section("capacity", _("Capacity and when it ends"), columns, rows, _("Nothing is reserved or granted."))
 
 
-def _record(reader: Reader, software: list[SoftwareVersion], ages: dict[str, Age]) -> Section:
+def _record(
+    reader: Reader, place: Participation | None, software: list[SoftwareVersion], ages: dict[str, Age]
+) -> Section:
     told: list[tuple[str, str, str]] = [
         ("model", model.name, f"{model.get_family_display()}, {_('%(n)s billion parameters') % {'n': _amount(model.total_params_b)}}, "
          f"{model.phase or '–'}, {_amount(model.done_amount)} / {_amount(model.target_amount)} {model.get_amount_unit_display()}")
-        for model in TrainingModel.objects.order_by("code")[:MOST]
+        for model in TrainingModel.objects.filter(participation=place).order_by("code")[:MOST]
     ]  # fmt: skip
-    told += [("framework", use.name, use.core_version or "–") for use in FrameworkUse.objects.order_by("name")[:MOST]]
+    told += [
+        ("framework", use.name, use.core_version or "–")
+        for use in FrameworkUse.objects.filter(participation=place).order_by("name")[:MOST]
+    ]
     told += [
         ("software", pair.name, (pair.measured or pair.declared).software_version)
         for pair in side_by_side(software)[:MOST]
@@ -317,10 +323,10 @@ def _contacts(reader: Reader) -> Section:
     return Section("contacts", _("Last contacts"), columns, rows, _("No meeting, call or message is written down."))
 
 
-def _links() -> Section:
+def _links(place: Participation | None) -> Section:
     rows = [
         (one.name, str(one.get_kind_display()), one.link)
-        for one in MonitoringLink.objects.order_by("kind", "name")[:MOST]
+        for one in MonitoringLink.objects.filter(participation=place).order_by("kind", "name")[:MOST]
     ]
     columns = (_("Name"), _("Kind"), _("Link"))
     return Section("links", _("Channels and where it is watched"), columns, rows, _("No link is written down."))

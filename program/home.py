@@ -29,6 +29,7 @@ MOST = 8
 MOST_JOBS = 6
 MOST_ASKED = 3
 LATELY = timedelta(days=14)
+OVER = {"participation__state__in": ("closed", "withdrawn")}  # an earlier cycle's: nothing is waited for
 FAR = timedelta(days=60)  # what is further ahead is on the pages of its own
 DUTY_ORDER = {duty: place for place, duty in enumerate(assigning.DUTIES)}
 DUTIES = DUTY_WORDS
@@ -129,7 +130,7 @@ def waiting(*, person: Person, role: str) -> list[Waiting]:
             )
             for one in JoinRequest.objects.filter(state="open").select_related("tenant").order_by("created_at")[:MOST]
         ]
-    late = DataIngest.objects.filter(ready_on=None).exclude(engine_state="Cancelled")
+    late = DataIngest.objects.filter(ready_on=None).exclude(engine_state="Cancelled").exclude(**OVER)
     found += [
         Waiting(one.tenant.slug, one.name, _("the data is not ready"), f"{_of(one.tenant.slug)}#ingests", one.due_on)
         for one in late.select_related("tenant").order_by("due_on", "name")[:MOST]
@@ -143,7 +144,7 @@ def days(today: date, zone: ZoneInfo) -> list[Day]:
     begins, ends = (datetime.combine(day, time.min, zone) for day in (today, until + timedelta(days=1)))
     found = [
         Day(one.due_on, one.tenant.slug, one.title, one.get_kind_display(), f"{_of(one.tenant.slug)}#milestones")
-        for one in Milestone.objects.filter(done_on=None, due_on__range=(today, until))
+        for one in Milestone.objects.filter(done_on=None, due_on__range=(today, until)).exclude(**OVER)
         .select_related("tenant").order_by("due_on")[:MOST]
     ]  # fmt: skip
     gates = {(one.on, one.tenant) for one in found}  # a milestone of that day says it already

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext_lazy
 
@@ -12,18 +13,19 @@ from tenants.queries import confirmed_blocks
 from tenants.record_blocks import BLOCKS, age, milestone_word
 
 
-def shown(now: datetime, today: date, **others: Iterable[Any]) -> dict[str, Any]:
-    """The blocks in the order of their page, and the age of each; `others` are blocks that were read already."""
-    ingests = list(DataIngest.objects.order_by("name"))
-    milestones = list(Milestone.objects.order_by("due_on", "title"))
-    monitoring = list(MonitoringLink.objects.order_by("kind", "name"))
-    confirmed = {word: at for (_tenant, word), at in confirmed_blocks().items()}
+def shown(now: datetime, today: date, participation: UUID | None, **others: Iterable[Any]) -> dict[str, Any]:
+    """The blocks of one participation in the order of their page, and the age of each; `others` were read already."""
+    of = {"participation": participation}
+    ingests = list(DataIngest.objects.filter(**of).order_by("name"))
+    milestones = list(Milestone.objects.filter(**of).order_by("due_on", "title"))
+    monitoring = list(MonitoringLink.objects.filter(**of).order_by("kind", "name"))
+    confirmed = {word: at for (place, word), at in confirmed_blocks().items() if place == participation}
     aged = {**others, "ingest": ingests, "milestone": milestones, "monitoring": monitoring}
     return {
         "ingests": ingests,
         "milestones": [(one, milestone_word(one.due_on, one.done_on, today)) for one in milestones],
-        "evaluations": list(Evaluation.objects.order_by("model_code", "benchmark", "-measured_on")),
-        "results": list(Result.objects.order_by("kind", "title")),
+        "evaluations": list(Evaluation.objects.filter(**of).order_by("model_code", "benchmark", "-measured_on")),
+        "results": list(Result.objects.filter(**of).order_by("kind", "title")),
         "monitoring": monitoring,
         "ages": {
             word: age(BLOCKS[word], _newest([row.updated_at for row in rows], confirmed.get(word)), now)

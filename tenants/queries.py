@@ -238,23 +238,29 @@ def with_drift() -> set[UUID]:
 
 
 def confirmed_blocks() -> dict[tuple[UUID, str], datetime]:
-    """(tenant, block of the record) -> when somebody last confirmed it, within the scope."""
+    """(participation, block of the record) -> when somebody last confirmed it, within the scope."""
     rows = (
         Entry.objects.filter(kind=RECORD_CONFIRMED)
-        .values_list("tenant_id", "facts__record_block")
+        .values_list("participation", "facts__record_block")
         .annotate(at=Max("occurred_at"))
     )
-    return {(tenant, block): at for tenant, block, at in rows}
+    return {(participation, block): at for participation, block, at in rows}
 
 
 def ages_of_blocks(now: datetime) -> dict[tuple[UUID, str], Age]:
-    """(tenant, block) -> how old it is, of the blocks that have lines and of those that take part; a query for each block."""
+    """(tenant, block) -> how old it is, of the blocks that have lines and of those that take part; a query for each block.
+
+    Of two participations of one organisation the one that was looked at longer ago counts."""
     confirmed = confirmed_blocks()
     found: dict[tuple[UUID, str], Age] = {}
     for word, block in BLOCKS.items():
         if block.fresh_days is None:
             continue
         lines_of = block.model.objects.exclude(participation__state__in=("closed", "withdrawn"))  # type: ignore[attr-defined]
-        for tenant, changed in lines_of.values_list("tenant_id").annotate(at=Max("updated_at")):
-            found[tenant, word] = age(block, max(changed, confirmed.get((tenant, word), changed)), now)
+        newest = lines_of.values_list("tenant_id", "participation_id").annotate(at=Max("updated_at"))
+        for tenant, participation, changed in newest:
+            one = age(block, max(changed, confirmed.get((participation, word), changed)), now)
+            there = found.get((tenant, word))
+            if there is None or there.changed_at is None or (one.changed_at and one.changed_at < there.changed_at):
+                found[tenant, word] = one
     return found

@@ -11,7 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.db import IntegrityError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
@@ -234,7 +234,7 @@ def _remove_line(request: HttpRequest, block: Block, pk: UUID) -> HttpResponse:
         _none, refused = attempt(actions.remove_record, block=row, by=request.actor, **form.cleaned_data)
         if refused is None:
             messages.success(request, _("Removed. The history keeps what it was."))
-            return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
+            return see_other(_record_page(request, row.participation_id))
         if isinstance(refused, Stale):
             row.refresh_from_db()
             data = request.POST.copy()
@@ -290,10 +290,26 @@ def edit_participation(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def confirm_block(request: HttpRequest) -> HttpResponse:
     """Say that a block of the record is still right."""
-    participation = get_object_or_404(participating.current_first()[:1])
+    participation = _participation(request.POST.get("participation", ""))
     actions.confirm_block(participation=participation, block=request.POST.get("block", ""), by=request.actor)
     messages.success(request, _("It counts as fresh again."))
-    return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
+    return see_other(_record_page(request, participation.pk))
+
+
+def _participation(asked: str) -> Participation:
+    """The participation that was asked for, or the one that pages speak of first. Raises Http404."""
+    rows = participating.current_first()
+    try:
+        return get_object_or_404(rows, pk=UUID(asked)) if asked else get_object_or_404(rows[:1])
+    except ValueError:
+        raise Http404 from None
+
+
+def _record_page(request: HttpRequest, participation: UUID) -> str:
+    """Where the record of a participation is read; an earlier cycle's says which."""
+    current = participating.current_first().values_list("pk", flat=True).first()
+    of = "" if participation == current else f"?participation={participation}"
+    return f"{reverse('participant', args=[request.tenant.slug])}{of}#record"
 
 
 def _mind(request: HttpRequest, row: Any, minded: Any) -> None:
@@ -326,7 +342,8 @@ def edit_block(
                 else _("Saved beside what somebody else changed meanwhile. The history keeps both."),
             )
             _mind(request, model.objects.get(pk=pk), minded)
-            return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
+            place = pk if model is Participation else block.participation_id
+            return see_other(_record_page(request, place))
         status = refused.status if refused else 422
         if isinstance(refused, Stale):
             # What was typed stays in the form, and what only they changed comes in; sent again, it is a change of the newest.
@@ -355,7 +372,7 @@ def _as_typed(form: forms.BaseForm, name: str) -> Any:
 
 def _add_block(request: HttpRequest, block: Block, form_class: type[forms.ModelForm]) -> HttpResponse:
     model, title = block.model, block.adding
-    participation = get_object_or_404(participating.current_first()[:1])
+    participation = _participation(request.GET.get("participation", ""))
     data = request.POST.copy() if request.method == "POST" else None
     if data is not None:
         data["version"] = "1"
@@ -370,7 +387,7 @@ def _add_block(request: HttpRequest, block: Block, form_class: type[forms.ModelF
         if refused is None and not form.errors:
             messages.success(request, _("Added."))
             _mind(request, form.instance, block.minded)
-            return see_other(f"{reverse('participant', args=[request.tenant.slug])}#record")
+            return see_other(_record_page(request, participation.pk))
     status = 200 if request.method == "GET" else refused.status if refused else 422
     return render(
         request,

@@ -13,10 +13,12 @@ from program import life, sessions
 from program.calls import calling, cycles
 from program.models import Call, Onboarding, OnboardingStep, Report, Session
 from tenants import participating
+from tenants.actions import confirm_block
 from tenants.history.models import Entry
 from tenants.history.moves import move
-from tenants.models import Cycle, Participation
+from tenants.models import Cycle, DataIngest, Participation, Result, TrainingModel
 from tenants.participating import CAPACITY, CLUSTERS, DEEDS, JOBS, PERMITS, RECORD, Facts
+from tenants.queries import ages_of_blocks
 from tenants.states import PARTICIPATION
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
@@ -263,3 +265,43 @@ def test_what_is_suspended_launches_nothing_and_is_agreed_to_by_nobody(world: Wo
             with pytest.raises(Refused) as refused:
                 deed()
             assert refused.value.code == "participation_state", refused.value.sentence
+
+
+@pytest.mark.django_db
+def test_who_returns_begins_a_record_of_its_own_and_the_one_before_is_still_read_and_kept(world: World) -> None:
+    now, client = timezone.now(), browser(world.person("technical_lead"))
+    with acting_for(world.hoshi, staff=True):
+        before = world.participations["hoshi"]
+        Participation.objects.filter(pk=before.pk).update(state="closed")
+        next_cycle = Cycle.objects.create(
+            programme=world.cycle.programme, code="C3", name="Cycle 3", state="running", starts_on=date(2026, 1, 5)
+        )
+        current = Participation.objects.create(
+            tenant=world.hoshi, cycle=next_cycle, code="HOS3", project="The next model", state="onboarding"
+        )
+        told: dict[str, Any] = {"tenant": world.hoshi, "family": "dense", "total_params_b": 1, "active_params_b": 1}
+        old = TrainingModel.objects.create(participation=before, code="M1", name="Yesterday's model", **told)
+        DataIngest.objects.create(tenant=world.hoshi, participation=before, name="Old crawl", method="other")
+        TrainingModel.objects.filter(pk=old.pk).update(updated_at=now - timedelta(days=40))
+    page = client.get("/t/hoshi/").content.decode()
+    assert (
+        "Yesterday&#x27;s model" not in page and f"?participation={before.pk}" in page and "No model recorded" in page
+    )
+    assert "Old crawl" not in client.get("/").content.decode()
+    earlier = client.get(f"/t/hoshi/?participation={before.pk}").content.decode()
+    assert "Yesterday&#x27;s model" in earlier and f"/record/result/add/?participation={before.pk}" in earlier
+    body = {"code": "M1", "name": "Today's model", "family": "moe", "total_params_b": "2", "active_params_b": "1"}
+    made = client.post("/t/hoshi/record/model/add/", body | {"amount_unit": "billion_tokens"})
+    assert made.status_code == 303 and made["Location"] == "/t/hoshi/#record"
+    late = {"kind": "paper", "title": "What we learnt", "openness": "open"}
+    added = client.post(f"/t/hoshi/record/result/add/?participation={before.pk}", late)
+    assert added["Location"] == f"/t/hoshi/?participation={before.pk}#record"
+    with acting_for(world.hoshi, staff=True):
+        assert TrainingModel.objects.get(name="Today's model").participation_id == current.pk
+        assert Result.objects.get().participation_id == before.pk
+        confirm_block(participation=current, block="model", by="engine")
+        assert not ages_of_blocks(now)[world.hoshi.pk, "model"].old, "what is over does not age"
+        Participation.objects.filter(pk=before.pk).update(state="closing")
+        assert ages_of_blocks(now)[world.hoshi.pk, "model"].old, "the other participation's word is not its own"
+    assert client.get(f"/t/hoshi/?participation={world.participations['umi'].pk}").status_code == 404
+    assert client.get("/t/hoshi/?participation=x").status_code == 404
