@@ -1,6 +1,6 @@
 """Writes of the tenants layer: the tracking record, interactions, members, tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -105,6 +105,17 @@ def edit_record(
         **because(why),
     )
     return current
+
+
+def stale(row: Any, told: Mapping[str, Any], shown: Callable[[Any], Any] = plain) -> Stale:
+    """The refusal of a change that was made on an older version of a row: each field that differs, as theirs and yours."""
+    both = {name: [shown(getattr(row, name)), shown(new)] for name, new in told.items()}
+    return Stale(
+        "stale",
+        _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.") % {"what": str(row)},
+        version=row.version,
+        changes={name: pair for name, pair in both.items() if pair[0] != pair[1]},
+    )
 
 
 def three_way(

@@ -19,7 +19,7 @@ from tenants.models import Contact, Invitation, JoinRequest, Membership
 from tenants.people_forms import AnswerForm, ContactForm, InvitationForm, RemovalForm, SeatForm
 from tenants.wall import roles
 from tenants.wall.access import allow
-from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.attempt import attempt, posted, see_other, theirs_and_yours
 from tenants.web.problems import Refused
 
 SOON = timedelta(days=14)
@@ -257,7 +257,8 @@ def _kept(request: HttpRequest, form: ContactForm, title: str, action: Any, **va
             messages.success(request, _("Saved."))
             return see_other(f"{reverse('people', args=[request.tenant.slug])}#contacts")
         refused = put_on_the_form(form, refused)
-    context = {"form": form, "refused": refused, "title": title, "submit": _("Save")}
+    diff = theirs_and_yours(form, refused)
+    context = {"form": form, "refused": refused, "diff": diff, "title": title, "submit": _("Save")}
     status = 200 if request.method == "GET" else refused.status if refused else 422
     return render(request, "tenants/people_form.html", context, status=status)
 

@@ -22,12 +22,13 @@ from program.models import Application, ApplicationVersion, Call
 from program.sessions import office
 from support.writing import text_of
 from tenants import erasing, inviting, mail
+from tenants.actions import plain, stale
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.inviting import LINK, cleaned_address, digest_of
 from tenants.models import Delivery, Invitation, Person, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
-from tenants.web.problems import Refused, Stale
+from tenants.web.problems import Refused
 
 ANSWERS = (
     "organisation", "organisation_kind", "sector", "staff_size", "contact_name", "project", "summary", "intended", "need",
@@ -153,7 +154,7 @@ def save(
 
     `need` is a list as Span.kept() gives it. Raises Refused (422) with `fields`: which answer lacks what; Stale.
     """
-    row = hold(application, version)
+    row = hold(application, version, {name: value for name, value in values.items() if name in ANSWERS})
     with acting_for(row.tenant_id):
         calling.refuse_unless_it_takes(row.call, timezone.now())
         if row.state not in ("draft", "submitted"):
@@ -190,15 +191,22 @@ def _edition(row: Application, by: str, changed: list[str]) -> None:
         )
 
 
-def hold(application: Application, version: int | None) -> Application:
+def hold(application: Application, version: int | None, told: Mapping[str, Any] | None = None) -> Application:
+    """The row, locked, with its call. Raises Stale, with what was `told` beside what is there."""
     with acting_for(application.tenant_id):
         row = Application.objects.select_for_update(of=("self",)).get(pk=application.pk)
     with acting_for(office(), staff=True):
         row.call = Call.objects.select_related("cycle__programme").get(pk=row.call_id)
     if version is not None and row.version != version:
-        sentence = _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
-        raise Stale("stale", sentence % {"what": row.number}, version=row.version)
+        raise stale(row, told or {}, _in_words)
     return row
+
+
+def _in_words(value: Any) -> Any:
+    """A time profile as lines, everything else as the history keeps it."""
+    if isinstance(value, list):
+        return "; ".join(need.in_words(span) for span in need.read(value))
+    return plain(value)
 
 
 def fresh(row: Application) -> Application:

@@ -1,5 +1,6 @@
 """Writes about a call: draft it, change it, open it for applications, close it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,12 +16,12 @@ from program.calls import words
 from program.models import Call
 from program.sessions import office
 from support.writing import text_of
-from tenants.actions import plain
+from tenants.actions import plain, stale
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Cycle
 from tenants.wall.acting import acting_for
-from tenants.web.problems import Refused, Stale
+from tenants.web.problems import Refused
 
 EDITABLE = ("cycle", "title", "text", "opens_at", "closes_at", "most_instances", "most_hours", "small_hours")
 MOST_HOURS = 10**12
@@ -65,18 +66,19 @@ def _clean(values: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _hold(call: Call, version: int | None) -> Call:
+def _hold(call: Call, version: int | None, told: Mapping[str, Any] | None = None) -> Call:
     row = Call.objects.select_for_update(of=("self",)).select_related("cycle__programme").get(pk=call.pk)
     if version is not None and row.version != version:
-        sentence = _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
-        raise Stale("stale", sentence % {"what": row.title}, version=row.version)
+        raise stale(
+            row, told or {}, lambda value: said(value, row.cycle) if isinstance(value, datetime) else _shown(value)
+        )
     return row
 
 
 def change(*, call: Call, by: str, version: int | None = None, **values: Any) -> Call:
     """Change a call. Of one that has applications its cycle stays, and so do limits that somebody kept to."""
     with acting_for(call.tenant_id, staff=True):
-        row = _hold(call, version)
+        row = _hold(call, version, values)
         found = _clean({name: getattr(row, name) for name in EDITABLE} | values)
         changed = {name: (getattr(row, name), found[name]) for name in EDITABLE if getattr(row, name) != found[name]}
         if row.state != "draft" and "cycle" in changed:

@@ -19,8 +19,8 @@ from tenants.states import CYCLE
 from tenants.wall import roles
 from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import reading_everyone
-from tenants.web.attempt import attempt, posted, see_other
-from tenants.web.problems import Refused, Stale
+from tenants.web.attempt import attempt, posted, see_other, theirs_and_yours
+from tenants.web.problems import Refused
 from tenants.web.tables import as_csv
 
 MOST_ROWS = 300
@@ -128,15 +128,18 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
                 return see_other(reverse("cycle", args=[pk]))
             status = refused.status
             refused = _into(form, refused)
-    context = {"form": form, "refused": refused, "title": _("Edit the cycle"), "back": reverse("cycle", args=[pk])}
+    diff = theirs_and_yours(form, refused)
+    context = {
+        "form": form,
+        "refused": refused,
+        "diff": diff,
+        "title": _("Edit the cycle"),
+        "back": reverse("cycle", args=[pk]),
+    }
     return render(request, "program/write_down.html", context, status=status)
 
 
 def _into(form: forms.Form, refused: Refused) -> Refused | None:
-    if isinstance(refused, Stale):
-        form.data = form.data.copy()
-        form.data["version"] = str(refused.facts["version"])
-        return refused
     if refused.facts.get("field") in form.fields:
         form.add_error(refused.facts["field"], refused.sentence)
         return None

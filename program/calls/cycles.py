@@ -15,13 +15,13 @@ from program.sessions import next_code as next_session_code
 from program.sessions import office
 from support.writing import text_of
 from tenants import entries
-from tenants.actions import plain, refuse_what_breaks_a_rule
+from tenants.actions import plain, refuse_what_breaks_a_rule, stale
 from tenants.history import timeline
 from tenants.history.moves import move_in_directory
 from tenants.models import Cycle, Participation
 from tenants.states import CYCLE
 from tenants.wall.acting import acting_for, reading_everyone
-from tenants.web.problems import Refused, Stale
+from tenants.web.problems import Refused
 
 DAYS = ("starts_on", "ends_on", "launch_day", "stage_gate_on", "final_report_due")
 EDITABLE = ("name", *DAYS)
@@ -31,7 +31,7 @@ ENDED = ("closed", "withdrawn")
 def change(*, cycle: Cycle, values: Mapping[str, Any], by: str, version: int | None = None) -> Cycle:
     """Change the name or days of a cycle, with old and new in the office's history. Raises Refused (422) with the field."""
     place = office()
-    row = hold(cycle, version)
+    row = hold(cycle, version, values)
     found = {name: values.get(name, getattr(row, name)) for name in EDITABLE}
     _refuse_unfit_days(found)
     changed = {name: (getattr(row, name), found[name]) for name in EDITABLE if getattr(row, name) != found[name]}
@@ -50,12 +50,11 @@ def change(*, cycle: Cycle, values: Mapping[str, Any], by: str, version: int | N
     return row
 
 
-def hold(cycle: Cycle, version: int | None) -> Cycle:
-    """The row, locked. Raises Stale for a version that is not the newest."""
+def hold(cycle: Cycle, version: int | None, told: Mapping[str, Any] | None = None) -> Cycle:
+    """The row, locked. Raises Stale for a version that is not the newest, with what was `told` beside what is there."""
     row = Cycle.objects.select_for_update(of=("self",)).select_related("programme").get(pk=cycle.pk)
     if version is not None and row.version != version:
-        sentence = _("Somebody saved a newer version of %(what)s meanwhile. Compare, and save again.")
-        raise Stale("stale", sentence % {"what": row.name}, version=row.version)
+        raise stale(row, told or {})
     return row
 
 

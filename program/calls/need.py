@@ -62,6 +62,13 @@ def read(rows: Iterable[Mapping[str, Any]]) -> list[Span]:
     ]  # fmt: skip
 
 
+def in_words(span: Span) -> str:
+    """A span on one line: days, instances, types, Regions."""
+    amount = f"{span.minimum}–{span.peak}" if span.minimum != span.peak else str(span.peak)
+    days = f"{span.starts_on.isoformat()} – {span.ends_on.isoformat()}"
+    return f"{days}: {amount} × {', '.join(span.types)}, {', '.join(span.regions)}"
+
+
 @dataclass(frozen=True)
 class Total:
     """A need in both units."""

@@ -26,8 +26,8 @@ from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
-from tenants.web.attempt import attempt, posted, see_other
-from tenants.web.problems import Refused, Stale
+from tenants.web.attempt import attempt, posted, see_other, theirs_and_yours
+from tenants.web.problems import Refused
 from tenants.web.throttles import refuse_a_flood
 
 BEGUN_FROM_ONE_PLACE, SENT_FROM_ONE_PLACE = "30/hour", "600/hour"
@@ -177,16 +177,13 @@ def _written(request: HttpRequest, form: forms.Form, row: Call | None) -> HttpRe
             refused = _into(form, refused)
     title = _("Edit the call") if row else _("Draft a call")
     back = reverse("call", args=[row.pk]) if row else reverse("calls")
-    context = {"form": form, "refused": refused, "title": title, "back": back}
+    diff = theirs_and_yours(form, refused)
+    context = {"form": form, "refused": refused, "diff": diff, "title": title, "back": back}
     return render(request, "program/write_down.html", context, status=status)
 
 
 def _into(form: forms.Form, refused: Refused) -> Refused | None:
-    """The refusal at its field where the form has one; a newer version is offered to be saved over."""
-    if isinstance(refused, Stale):
-        form.data = form.data.copy()
-        form.data[form.add_prefix("version")] = str(refused.facts["version"])
-        return refused
+    """The refusal at its field where the form has one."""
     if refused.facts.get("field") in form.fields:
         form.add_error(refused.facts["field"], refused.sentence)
         return None
@@ -304,9 +301,6 @@ def _answered(request: HttpRequest, row: Application, here: str, actor: str, tok
 
 def _placed(form: forms.Form, spans: Any, refused: Refused) -> Refused:
     """The sentences at the fields that they are about; the first one is told above, too."""
-    if isinstance(refused, Stale):
-        form.data = form.data.copy()
-        form.data["version"] = str(refused.facts["version"])
     filled = [one for one in spans.forms if one.cleaned_data and not one.cleaned_data.get("DELETE")]
     for name, sentences in refused.facts.get("fields", {}).items():
         at = SPAN.fullmatch(name)
@@ -379,6 +373,7 @@ def _page(
         "withdrawable": writes and kept.state in applying.LIVING,
         "why": asking.WhyForm(prefix="why"),
         "refused": refused,
+        "diff": theirs_and_yours(form, refused, need=_("Time profile")) if form is not None and form.is_bound else [],
         "answers": _in_words(kept),
         "earlier": queries.earlier(kept) if not token else [],
     }
@@ -479,6 +474,7 @@ def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
             messages.success(request, _("It is decided, and the applicant is told."))
             return see_other(reverse("application", args=[made.tenant.slug, pk]))
         refused = _into(form, refused)
+        theirs_and_yours(form, refused)
     here = reverse("application", args=[request.tenant.slug, pk])
     return _page(request, _application(pk), here, refused=refused, writes=False, status=422, decide=form)
 
