@@ -1,8 +1,10 @@
 """Onboarding: the list that has to be done before a participant trains, ticked with evidence, and who did it when."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -197,7 +199,7 @@ def tick_step(
     note, link = note.strip()[:500], link.strip()
     _hold(step, version, done_on=done_on)
     _refuse_thin_evidence(step, note, link, bus_gbps, nodes, file)
-    if done_on > now.date():
+    if done_on > latest_today(now, step.onboarding.participation_id):
         raise Refused("done_on", _("%(day)s lies ahead.") % {"day": done_on.isoformat()}, status=422, field="done_on")
     if link and not link.startswith(("https://", "http://")):
         raise Refused("link", _("A link begins with https://."), status=422, field="link")
@@ -223,6 +225,12 @@ def tick_step(
     _complete(step, by, done_on, at)
     step.refresh_from_db()
     return step
+
+
+def latest_today(now: datetime, participation: UUID) -> date:
+    """The day that it is now, in UTC or in the programme's zone, whichever is later: in Tokyo it is tomorrow already."""
+    found = Participation.objects.filter(pk=participation).values_list("cycle__programme__timezone", flat=True).first()
+    return max(now.astimezone(ZoneInfo(found or "UTC")).date(), now.astimezone(UTC).date())
 
 
 def _refuse_thin_evidence(

@@ -19,7 +19,7 @@ from support.writing import one_of, text_of
 from tenants import actions, entries, inviting, mail
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.models import Membership, Participation, Person, Tenant, holding
+from tenants.models import Cycle, Membership, Participation, Person, Tenant, holding
 from tenants.names import same_name
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
@@ -198,16 +198,26 @@ def _organisation(row: Application, slug: str, organisation: Tenant | None, by: 
     return made
 
 
+def free_code(cycle: str, taken: Collection[str]) -> str:
+    """The next code of a participation in a cycle that nobody has."""
+    number = len(taken) + 1
+    while (found := f"{cycle[:8]}-{number:02d}"[:12]) in taken:
+        number += 1
+    return found
+
+
 def _participation(row: Application, by: str) -> Participation:
     cycle = row.call.cycle
     there = Participation.objects.filter(cycle=cycle).first()
     if there is not None:
         told = {"name": row.organisation, "cycle": cycle, "code": there.code}
         raise Refused("takes_part", _("%(name)s takes part in %(cycle)s already, as %(code)s.") % told)
+    # Two who decide at once take their codes one after the other.
+    Cycle.objects.select_for_update(of=("self",), no_key=True).get(pk=cycle.pk)
     with reading_everyone():
-        number = Participation.objects.filter(cycle=cycle).count() + 1
+        taken = set(Participation.objects.filter(cycle=cycle).values_list("code", flat=True))
     made = Participation(
-        tenant=row.tenant, cycle=cycle, code=f"{cycle.code[:8]}-{number:02d}"[:12], project=row.project,
+        tenant=row.tenant, cycle=cycle, code=free_code(cycle.code, taken), project=row.project,
         organisation_kind=row.organisation_kind, sector=row.sector, staff_size=row.staff_size,
     )  # fmt: skip
     actions.add_record(block=made, by=by)

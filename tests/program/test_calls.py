@@ -16,7 +16,7 @@ from program.calls import forms as asking
 from program.models import Application, ApplicationScore, ApplicationVersion, Call
 from tenants import erasing
 from tenants.history.models import Entry
-from tenants.models import Invitation, Membership, Participation, Tenant
+from tenants.models import Cycle, Invitation, Membership, Participation, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 from tenants.work import due, loop
@@ -293,6 +293,44 @@ def test_the_office_and_nobody_else_is_told_of_another_application_of_the_same_n
 def test_a_short_name_is_proposed_of_the_organisations_own(name: str, taken: tuple[str, ...], short: str) -> None:
     found = selecting.short_name(name, taken)
     assert found == short and (not found or selecting.SLUG.fullmatch(found))
+
+
+@pytest.mark.parametrize(
+    ("taken", "found"),
+    [((), "C2-01"), (("C2-01", "C2-02"), "C2-03"), (("C2-02", "HOSHI"), "C2-03"), (("C2-01", "C2-03"), "C2-04")],
+)
+def test_a_participation_gets_a_code_that_nobody_has(taken: tuple[str, ...], found: str) -> None:
+    assert selecting.free_code("C2", taken) == found
+
+
+@pytest.mark.django_db
+def test_an_answer_that_was_written_over_an_older_one_stands_beside_it_and_can_be_sent_again(world: World) -> None:
+    row = handed_in(world, open_call(world))
+    link = re.search(r"/apply/mine/\S+/", applying.address_of(row))[0]
+    mine = ANSWERS | {"licence": "MIT", "version": row.version, "do": "hand_in"} | profile(ahead(peak=6))
+    applying.save(application=row, by="engine", licence="BSD-3-Clause")
+    stale = browser().post(link, mine)
+    page = stale.content.decode()
+    assert stale.status_code == 409 and "Theirs and yours" in page
+    assert "<del>BSD-3-Clause</del>" in page and "<ins>MIT</ins>" in page and "2–6 × p5.48xlarge" in page
+    assert browser().post(link, mine | {"version": row.version + 1}).status_code == 303
+    officer, cycle = browser(world.person("programme_officer")), world.cycle
+    told = {"name": "Cycle 2b", "starts_on": "2025-01-06", "version": cycle.version}
+    Cycle.objects.filter(pk=cycle.pk).update(name="Cycle two", version=cycle.version + 1)
+    stale = officer.post(f"/t/programme/cycles/{cycle.pk}/edit/", told)
+    assert stale.status_code == 409 and "<del>Cycle two</del>" in stale.content.decode()
+    assert stale.context["form"]["version"].value() == str(cycle.version + 1)
+    with reading_everyone():
+        call = Call.objects.get()
+    values = {
+        "cycle": cycle.pk,
+        "title": "Mine",
+        "opens_at": "2026-01-01T09:00",
+        "closes_at": "2090-01-01T09:00",
+        "small_hours": 0,
+    }
+    stale = officer.post(f"/t/programme/calls/{call.pk}/edit/", values | {"version": call.version + 7})
+    assert stale.status_code == 409 and "<ins>Mine</ins>" in stale.content.decode()
 
 
 @pytest.mark.django_db

@@ -90,6 +90,8 @@ def test_a_contact_is_written_confirmed_changed_and_goes_with_its_person(world: 
     assert "ask again" not in client.get("/t/hoshi/people/").content.decode()
     stale = client.post(f"/t/hoshi/contacts/{row.pk}/edit/", form | {"timezone": "UTC", "version": "1"})
     assert stale.status_code == 409, "confirming made a newer version"
+    assert stale.context["form"]["version"].value() == "2", "sent again it is saved"
+    assert "<ins>UTC</ins>" in stale.content.decode()
     viewer = world.person("viewer")
     changed = form | {"timezone": "UTC", "version": "2", "person": str(viewer.pk)}
     assert client.post(f"/t/hoshi/contacts/{row.pk}/edit/", changed).status_code == 303
