@@ -95,7 +95,8 @@ class ProgramConfig(AppConfig):
         import program.leaving
         import program.publishing
         import program.record_reminding
-        import program.reminding  # noqa: F401  register who makes the minutes, and who reminds owners before a review
+        import program.reminding
+        import program.report_reminding  # noqa: F401  register who makes the minutes, and who reminds whom of what
         from program import second_step
         from program.models import OnboardingStep, Report
         from tenants import files

@@ -120,9 +120,16 @@ def waiting(*, person: Person, role: str) -> list[Waiting]:
     found += [
         Waiting(report.tenant.slug, f"{report.get_kind_display()} {report.period}", _("the report is to be handed in"),
                 reverse("report", args=[report.tenant.slug, report.pk]), report.due_on)
-        for report in Report.objects.filter(state__in=sorted(reports.OWED))
-        .select_related("tenant").order_by("due_on")[:MOST]
+        for report in Report.objects.filter(state__in=sorted(reports.OWED)).exclude(kind__in=sorted(reports.BY_THE_OFFICE))
+        .select_related("tenant").order_by("due_on", "id")[:MOST]
     ]  # fmt: skip
+    if role == roles.BUSINESS_LEAD:
+        counted = Report.objects.filter(state="submitted", kind__in=sorted(reports.BY_THE_OFFICE))
+        found += [
+            Waiting(report.tenant.slug, f"{report.get_kind_display()} {report.period}", _("say whether it is right"),
+                    reverse("report", args=[report.tenant.slug, report.pk]))
+            for report in counted.select_related("tenant").order_by("due_on", "id")[:MOST]
+        ]  # fmt: skip
     if role in roles.MANAGE_PEOPLE:
         found += [
             Waiting(

@@ -25,6 +25,7 @@ WORDS = {
     "people": _("Access and invitations to be looked after"),
     "remind": _("Reminders before the weekly review"),
     "remind-records": _("Reminders of old parts of the record"),
+    "remind-reports": _("Reminders of reports that are due"),
     "seal": _("Histories to be sealed"),
     "template-lint": _("Templates to be looked at by cfn-lint"),
     "tidy": _("Tidying up"),

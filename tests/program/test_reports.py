@@ -8,12 +8,15 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from program import reports, states
+from program import report_reminding, reports, states
 from program.models import Report
+from tenants import mail
 from tenants.history.models import Entry
+from tenants.models import Delivery
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
+from tenants.work import due
 from tests.conftest import World
 
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
@@ -129,3 +132,43 @@ def test_reminders_stand_on_the_list(world: World) -> None:
     client.force_login(world.person("business_lead", world.hoshi), BACKEND)
     page: Any = client.get("/reports/").content.decode()
     assert "late by 3 days" in page and "1 is late" in page
+
+
+@pytest.mark.parametrize(
+    ("days", "found"),
+    [
+        ([], set()),
+        ([15], set()),
+        ([14], {"2026-W11"}),
+        ([1], {"2026-W11", "2026-03-11 1"}),
+        ([0, 9], {"2026-W11", "2026-03-10 0"}),
+        ([-40], {"2026-W11"}),
+    ],
+)
+def test_who_owes_reports_is_reminded_weekly_on_the_eve_and_on_the_day(days: list[int], found: set[str]) -> None:
+    assert report_reminding.keys_of([TODAY + timedelta(days=n) for n in days], TODAY) == found
+
+
+@pytest.mark.django_db
+def test_the_business_lead_is_told_of_its_own_part_and_what_the_office_counted_waits_for_its_word(world: World) -> None:
+    today = timezone.now().date()
+    reports.ask_for_reports(cycle=world.cycle, kind=FINAL, period="2026", due_on=today, by="engine")
+    reports.ask_for_reports(cycle=world.cycle, kind=MONTHLY, period="2026-02", due_on=today, by="engine")
+    due.wish("remind-reports", "test")
+    held = due.claim(["remind-reports"])
+    assert held is not None
+    report_reminding.remind(held)
+    with reading_everyone():
+        rows = list(Delivery.objects.filter(kind="report-reminder", tenant=world.hoshi))
+    assert {row.person for row in rows} == {world.person("business_lead")} and len(rows) == 2  # this week, and today
+    message = mail.compose(rows[0])
+    assert not isinstance(message, str), message
+    assert "Final report 2026" in message.body and "2026-02" not in message.body and "due today" in message.body
+    client = Client()
+    client.force_login(world.person("business_lead"), BACKEND)
+    assert "2026-02" not in [one.title.split()[-1] for one, _late in client.get("/").context["waits"]]
+    with acting_for(world.hoshi, staff=True):
+        reports.hand_in(report=Report.objects.get(kind=MONTHLY), by="engine", text="9,408 hours")
+        reports.hand_in(report=Report.objects.get(kind=FINAL), by="engine", text="All of it")
+    assert [one.what for one, _late in client.get("/").context["waits"]] == ["say whether it is right"]
+    assert mail.compose(rows[0]) == "There was nothing to say any more."
