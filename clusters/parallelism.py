@@ -59,9 +59,9 @@ class Verdict:
 
 
 def degrees(use: Any) -> dict[str, int]:
-    """Short name -> degree, of those that were told and are multiplied."""
+    """Short name -> degree, of those that were told and are multiplied; 0, which older records may hold, says nothing."""
     told = {short: getattr(use, field) for field, short in MULTIPLIED}
-    return {short: degree for short, degree in told.items() if degree is not None}
+    return {short: degree for short, degree in told.items() if degree}
 
 
 def products(told: Mapping[str, int]) -> list[int]:

@@ -269,6 +269,7 @@ WRITE = [
     ("cycles/<int:pk>/change/", calls.change_cycle, "cycle-change"),
     ("cycles/<int:pk>/move/", calls.move_cycle, "cycle-move"),
     ("cycles/<int:pk>/copy/", calls.copy_cycle, "cycle-copy"),
+    ("participations/<uuid:pk>/gate/", calls.decide_gate, "participation-gate"),
     ("participations/<uuid:pk>/move/", calls.move_participation, "participation-move"),
     ("asked-reports/", enablement_api.ask_for_reports, "asked-reports"),
     *((f"reports/<uuid:pk>/{verb}/", view, f"report-{verb}") for verb, view in enablement_api.REPORT_VERBS.items()),

@@ -1,17 +1,19 @@
 """What a member of staff may decide now, over all participants: requests, applications, people who ask to join."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, time
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from clusters import capacity_queries
 from clusters.actions import capacity
 from clusters.models import Cluster, Operation
+from program import life
 from program.models import Application
-from tenants.models import JoinRequest, Person
+from tenants.models import JoinRequest, Participation, Person
 from tenants.wall import roles
 
 MOST = 20
@@ -34,6 +36,8 @@ def to_decide(*, person: Person, role: str) -> list[ToDecide]:
         found += [*_capacity(person), *_clusters(person), *_changes(person)]
     if role in roles.SCORE | roles.PUBLISH:
         found += _applications(person)
+    if role in roles.PUBLISH:
+        found += _gates()
     if role in roles.MANAGE_PEOPLE:
         found += _join_requests()
     return sorted(found, key=lambda one: one.since)
@@ -77,6 +81,18 @@ def _applications(person: Person) -> list[ToDecide]:
         ToDecide(f"{row.number} {row.organisation}", _("an application is to be scored and decided"),
                  reverse("application", args=[row.tenant.slug, row.pk]), row.submitted_at or row.created_at)
         for row in rows.select_related("tenant").order_by("submitted_at")[:MOST]
+    ]  # fmt: skip
+
+
+def _gates() -> list[ToDecide]:
+    """Stage gates that have come and that nobody has decided."""
+    today = timezone.now().date()
+    rows = Participation.objects.filter(state__in=life.GATED, gate="", cycle__stage_gate_on__lte=today)
+    return [
+        ToDecide(f"{row.tenant.name}: {row.code}", _("its stage gate is to be decided"),
+                 reverse("decide_gate", args=[row.tenant.slug, row.pk]),
+                 datetime.combine(row.cycle.stage_gate_on, time.min, UTC))
+        for row in rows.select_related("tenant", "cycle").order_by("cycle__stage_gate_on", "pk")[:MOST]
     ]  # fmt: skip
 
 

@@ -137,7 +137,7 @@ def waiting(*, person: Person, role: str) -> list[Waiting]:
             )
             for one in JoinRequest.objects.filter(state="open").select_related("tenant").order_by("created_at")[:MOST]
         ]
-    late = DataIngest.objects.filter(ready_on=None).exclude(engine_state="Cancelled").exclude(**OVER)
+    late = DataIngest.objects.filter(ready_on=None).exclude(engine_state__in=DataIngest.CALLED_OFF).exclude(**OVER)
     found += [
         Waiting(one.tenant.slug, one.name, _("the data is not ready"), f"{_of(one.tenant.slug)}#ingests", one.due_on)
         for one in late.select_related("tenant").order_by("due_on", "name")[:MOST]

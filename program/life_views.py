@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
@@ -15,11 +16,12 @@ from django.views.decorators.http import require_http_methods
 from program import life
 from program.models import Onboarding, Report
 from tenants import participating
+from tenants.forms import DAY
 from tenants.models import Participation
 from tenants.queries import history, lines
 from tenants.wall import roles
 from tenants.wall.access import allow
-from tenants.web.attempt import attempt, see_other
+from tenants.web.attempt import attempt, posted, see_other, theirs_and_yours
 from tenants.web.problems import Refused, Stale
 
 WORDS = {
@@ -81,10 +83,58 @@ def participation(request: HttpRequest, pk: UUID) -> HttpResponse:
         "reports": Report.objects.filter(participation=row).order_by("due_on", "id")[:50],
         "onboarding": Onboarding.objects.filter(participation=row).first(),
         "may_onboard": request.role in roles.ONBOARD,
+        "may_decide_gate": request.role in roles.PUBLISH and row.state in life.GATED,
+        "gate_due": life.gate_is_due(row, timezone.now().date()),
         "others": Participation.objects.filter(tenant=row.tenant).exclude(pk=row.pk).select_related("cycle")[:20],
         "entries": lines(list(history(subject=(Participation.SUBJECT, row.pk)).order_by("-occurred_at", "-id")[:50])),
     }
     return render(request, "program/participation.html", context, status=status)
+
+
+class GateForm(forms.Form):
+    """Whether it passed, since when, and why."""
+
+    outcome = forms.ChoiceField(
+        label=gettext_lazy("Stage gate"), choices=Participation.Gate.choices, widget=forms.RadioSelect
+    )
+    on = forms.DateField(
+        label=gettext_lazy("Decided on"), required=False, widget=DAY, help_text=gettext_lazy("Empty: today.")
+    )
+    why = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=life.LONGEST_GATE_WHY,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("The conditions too, where there are some. The participant reads it."),
+    )
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647)
+
+
+@allow(roles.PUBLISH)
+@require_http_methods(["GET", "POST"])
+def decide_gate(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Decide the stage gate of a participation, or correct what was decided."""
+    row = Participation.objects.select_related("cycle").filter(pk=pk).first()
+    if row is None:
+        raise Http404
+    initial = {"outcome": row.gate, "on": row.gate_on, "why": row.gate_why, "version": row.version}
+    form, refused = GateForm(posted(request), initial=initial), None
+    back = reverse("participation", args=[request.tenant.slug, pk])
+    if request.method == "POST" and form.is_valid():
+        done, refused = attempt(life.decide_gate, participation=row, by=request.actor, **form.cleaned_data)
+        if done is not None:
+            messages.success(request, _("It is decided; the participant reads it on this page."))
+            return see_other(back)
+        refused = _into(form, refused)
+    status = 200 if request.method == "GET" else refused.status if refused else 422
+    context = {
+        "form": form,
+        "refused": refused,
+        "diff": theirs_and_yours(form, refused, gate=_("Stage gate"), gate_why=_("Why")),
+        "title": _("Stage gate of %(code)s") % {"code": row.code},
+        "submit": _("Decide"),
+        "back": back,
+    }
+    return render(request, "program/write_down.html", context, status=status)
 
 
 def _into(form: forms.Form, refused: Refused) -> Refused | None:

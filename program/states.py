@@ -139,6 +139,9 @@ kind("onboarding_step.done", _("{actor} ticked off: {text} {evidence}"), icon="c
 kind("onboarding_step.open", _("{actor} took back the tick of: {text} ({why})"), icon="refresh")
 kind("onboarding_step.not_applicable", _("{actor} noted that this does not apply: {text} ({why})"), icon="minus")
 ONBOARDING_DONE = kind("onboarding.completed", _("The onboarding is complete"), icon="circle-check")
+GATE_DECIDED = kind(
+    "participation.gate_decided", _("{actor} decided the stage gate: {gate_outcome}. {why}"), icon="flag"
+)
 REPORT_DUE = kind("report.due", _("The {report} for {period} is due on {due}"), icon="clipboard-check")
 REPORT_DUE_MOVED = kind(
     "report.due_moved", _("{actor} moved the {report} for {period} from {was_due} to {due}: {why}"), icon="calendar"

@@ -91,6 +91,7 @@ urlpatterns = [
     path("engagement/", engagement.engagement, name="engagement"),
     path("onboarding/", onboarding_views.board, name="onboarding"),
     path("t/<slug:tenant>/participations/<uuid:pk>/", life_views.participation, name="participation"),
+    path("t/<slug:tenant>/participations/<uuid:pk>/gate/", life_views.decide_gate, name="decide_gate"),
     path("t/<slug:tenant>/participations/<uuid:pk>/onboard/", onboarding_views.plan, name="plan_onboarding"),
     path("t/<slug:tenant>/onboarding/<uuid:pk>/", onboarding_views.one_list, name="onboarding_list"),
     path("t/<slug:tenant>/onboarding/<uuid:pk>/steps/<uuid:step>/", onboarding_views.step, name="onboarding_step"),

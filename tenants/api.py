@@ -122,6 +122,13 @@ class ParticipationShown(Shown):
     sector = serializers.CharField()
     staff_size = serializers.IntegerField(allow_null=True)
     support_plan = serializers.CharField()
+    abstract = serializers.CharField()
+    provider = serializers.CharField(help_text="Whose computing power it trains on; empty: not said.")
+    starts_on = serializers.DateField(allow_null=True, help_text="Null: that of its cycle.")
+    ends_on = serializers.DateField(allow_null=True, help_text="Null: that of its cycle.")
+    gate = serializers.ChoiceField(choices=["", *Participation.Gate.values], help_text="Empty: not decided.")
+    gate_on = serializers.DateField(allow_null=True)
+    gate_why = serializers.CharField()
     allowed_regions = serializers.ListField(
         child=serializers.CharField(), help_text="Where its data may lie; empty: anywhere."
     )

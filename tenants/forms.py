@@ -172,11 +172,19 @@ class BlockForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if getattr(self.instance, "method", "snowball") != "snowball" and "engine_state" in self.fields:
-            del self.fields["engine_state"]  # these words are Snowball's; it is asked once that is the way
+        if "engine_state" in self.fields:
+            self._ask_only_for_states_of_the_way()
         for name, value in self.initial.items():
             if isinstance(value, Decimal):
                 self.initial[name] = f"{value.normalize():f}"
+
+    def _ask_only_for_states_of_the_way(self) -> None:
+        """Each way of data has its own words; they are asked for once the way is known."""
+        known = self.instance.STATES.get(self.instance.method)
+        if known is None:
+            del self.fields["engine_state"]
+        else:
+            self.fields["engine_state"].choices = [("", "–"), *known.choices]  # type: ignore[attr-defined]
 
     def columns(self) -> dict[str, Any]:
         """The columns of the line, as typed."""
@@ -196,6 +204,7 @@ class ParticipationForm(BlockForm):
     class Meta:
         model = Participation
         fields = PARTICIPATION_FIELDS
+        widgets = {"abstract": forms.Textarea(attrs={"rows": 4}), "starts_on": DAY, "ends_on": DAY}
 
 
 def block_form(block: Block) -> type[BlockForm]:

@@ -16,7 +16,7 @@ from tenants.enrolling import enrol
 from tenants.import_export import ID, PARTICIPANT, TEXT, Column, Current, Hand, Kind, kind, of_model
 from tenants.models import Contact, Cycle, Invitation, Membership, Participation, Tenant
 from tenants.people_forms import timezone_named, visible_name
-from tenants.record_blocks import BLOCKS, Block
+from tenants.record_blocks import BLOCKS, PARTICIPATION_FIELDS, Block
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -152,7 +152,7 @@ class Participants(OfParticipations):
     key, may_miss = ("participant", "cycle"), ("cycle",)
     makes_participants = True
     page = "portfolio"
-    FIELDS = ("project", "organisation_kind", "sector", "staff_size", "support_plan", "allowed_regions")
+    FIELDS = (*PARTICIPATION_FIELDS, "allowed_regions")
 
     def __init__(self) -> None:
         column = Participation._meta.get_field

@@ -16,7 +16,7 @@ from tenants.entries import RECORD_CONFIRMED
 from tenants.field_labels import field_label
 from tenants.history import timeline
 from tenants.history.models import Entry, Note
-from tenants.models import ApiToken, Contact, FrameworkUse, Person, SoftwareVersion, Tenant
+from tenants.models import ApiToken, Contact, FrameworkUse, Participation, Person, SoftwareVersion, Tenant
 from tenants.record_blocks import BLOCKS, Age, age
 from tenants.software import side_by_side
 from tenants.wall.acting import scope
@@ -118,6 +118,8 @@ def _line(entry: Entry, names: Mapping[str, str], text: str) -> Line:
     if "contact_duty" in facts:
         facts = facts | {"contact_duty": dict(Contact.Duty.choices).get(facts["contact_duty"], facts["contact_duty"])}
     facts = facts | {fact: ROLES.get(facts[fact], facts[fact]) for fact in A_ROLE if fact in facts}
+    if "gate_outcome" in facts:
+        facts = facts | {"gate_outcome": str(dict(Participation.Gate.choices).get(facts["gate_outcome"], ""))}
     if "duty" in facts:
         facts = facts | {"duty": str(DUTY_WORDS.get(facts["duty"], facts["duty"]))}
     if "changes" in facts:

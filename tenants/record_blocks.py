@@ -139,7 +139,10 @@ BLOCKS: dict[str, Block] = {
 
 
 # What the office and the account team write of a participation itself; its state moves, and its Regions have a page.
-PARTICIPATION_FIELDS = ("project", "organisation_kind", "sector", "staff_size", "support_plan")
+PARTICIPATION_FIELDS = (
+    *("project", "abstract", "starts_on", "ends_on", "provider"),
+    *("organisation_kind", "sector", "staff_size", "support_plan"),
+)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ FIGURES = {
     "configuration-compare",
     "launch",
     "review-trend",
+    "assignments",
     "cycles",
     "cycle",
     "cycle-demand",

@@ -118,7 +118,9 @@ def _refuse_before_the_data(cluster: Cluster) -> None:
     if Job.objects.filter(**of).exclude(template=INGEST).exists():
         return
     late = DataIngest.objects.filter(participation_id=cluster.participation_id, ready_on=None)
-    names = list(late.exclude(engine_state="Cancelled").order_by("name").values_list("name", flat=True)[:5])
+    names = list(
+        late.exclude(engine_state__in=DataIngest.CALLED_OFF).order_by("name").values_list("name", flat=True)[:5]
+    )
     if names:
         raise Refused(
             "data_not_ready",

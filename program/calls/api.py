@@ -17,6 +17,7 @@ from program.calls import api_shapes as shapes
 from program.calls import applying, calling, cycles, demand, need, selecting, words
 from program.models import Application, ApplicationScore, Call
 from tenants import participating
+from tenants.api import ParticipationShown
 from tenants.models import Cycle, Participation, Tenant
 from tenants.wall import roles
 from tenants.wall.access import allow, at_the_office
@@ -321,6 +322,21 @@ def _steps(row: Participation) -> Response:
 def participation_steps(request: Request, pk: UUID) -> Response:
     """Where a participation stands, what that permits, and what may follow."""
     return _steps(one(Participation.objects.all(), None, pk))
+
+
+@allow(roles.PUBLISH)
+@extend_schema(request=shapes.GateDecided, responses={200: ParticipationShown})
+@endpoint("POST")
+@repeatable(required=False)
+def decide_gate(request: Request, pk: UUID) -> Response:
+    """Say whether a participation passed its stage gate; saying it again corrects it."""
+    sent = asked(shapes.GateDecided, request)
+    version = optional_version(request, sent)
+    row = one(Participation.objects.all(), None, pk)
+    told = {name: value for name, value in sent.items() if name != "version"}
+    life.decide_gate(participation=row, by=request.actor, version=version, **told)
+    found = one(Participation.objects.all(), ParticipationShown, pk)
+    return versioned(ParticipationShown(found).data, found["version"])
 
 
 @allow(roles.REVIEW)

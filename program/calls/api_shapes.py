@@ -3,9 +3,11 @@
 from rest_framework import serializers
 
 from program.calls import calling, need, words
+from program.life import LONGEST_GATE_WHY
 from program.models import Application
 from program.models.calls import MOST_SCORE
 from support.shapes import VersionAsked
+from tenants.models import Participation
 from tenants.participating import DEEDS, ORDER
 from tenants.states import CYCLE, PARTICIPATION
 from tenants.web.bodies import Asked
@@ -247,6 +249,12 @@ class StepsShown(serializers.Serializer):
     permits = serializers.ListField(child=serializers.ChoiceField(choices=list(DEEDS)))
     steps = NextShown(many=True)
     version = serializers.IntegerField()
+
+
+class GateDecided(VersionAsked):
+    outcome = serializers.ChoiceField(choices=Participation.Gate.values)
+    why = serializers.CharField(max_length=LONGEST_GATE_WHY, help_text="The participant reads it.")
+    on = serializers.DateField(required=False, allow_null=True, help_text="The day of the decision; today unless said.")
 
 
 class ParticipationMoved(VersionAsked):

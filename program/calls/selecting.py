@@ -218,7 +218,8 @@ def _participation(row: Application, by: str) -> Participation:
         taken = set(Participation.objects.filter(cycle=cycle).values_list("code", flat=True))
     made = Participation(
         tenant=row.tenant, cycle=cycle, code=free_code(cycle.code, taken), project=row.project,
-        organisation_kind=row.organisation_kind, sector=row.sector, staff_size=row.staff_size,
+        organisation_kind=row.organisation_kind, sector=row.sector, staff_size=row.staff_size, abstract=row.summary,
+        provider=row.provider,
     )  # fmt: skip
     actions.add_record(block=made, by=by)
     move(made, "selected", by=by, number=row.number)

@@ -175,6 +175,11 @@ def _participation(row: Row, cycle: Row, shift: Shift, tenant: Tenant, directory
         staff_size=row.get("staff_size"),
         support_plan=row.get("support_plan", ""),
         allowed_regions=row.get("allowed_regions", []),
+        abstract=row.get("abstract", ""),
+        provider=row.get("provider", ""),
+        gate=row.get("gate", ""),
+        gate_why=row.get("gate_why", ""),
+        **{name: shift.day(row[name]) for name in ("starts_on", "ends_on", "gate_on") if row.get(name)},
     )
     by = directory.manager.actor
     actions.add_record(block=participation, by=by, source="import")

@@ -36,6 +36,8 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
     "participants.slug": (Tenant, "slug"), "participants.name": (Tenant, "name"), "participants.code": (Participation, "code"),
     "participants.project": (Participation, "project"), "participants.kind": (Participation, "organisation_kind"),
     "participants.sector": (Participation, "sector"), "participants.support_plan": (Participation, "support_plan"),
+    "participants.abstract": (Participation, "abstract"), "participants.provider": (Participation, "provider"),
+    "participants.gate": (Participation, "gate"), "participants.gate_why": (Participation, "gate_why"),
     "participants.provider_account": (CloudAccount, "account_id"),
     "participants.models.code": (TrainingModel, "code"), "participants.models.name": (TrainingModel, "name"),
     "participants.models.family": (TrainingModel, "architecture"), "participants.models.init": (TrainingModel, "initialisation"),

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -24,7 +24,8 @@ NOT_NEGATIVE = MinValueValidator(0)
 class DataIngest(RecordBlock):
     """Data on its way to where jobs read it; amounts are TB (10^12 bytes). `ready_on` opens the gate before the first job.
 
-    The words of a Snowball job are those of its API: JobState of botocore's model of Snowball.
+    The words of a job or task are those of its API, as botocore has them: JobState of Snowball, TaskExecutionStatus of
+    DataSync, DataRepositoryTaskLifecycle of FSx.
     """
 
     class Method(models.TextChoices):
@@ -50,6 +51,28 @@ class DataIngest(RecordBlock):
         LISTING = "Listing", "Listing"
         PENDING = "Pending", "Pending"
 
+    class DataSync(models.TextChoices):
+        QUEUED = "QUEUED", "QUEUED"
+        LAUNCHING = "LAUNCHING", "LAUNCHING"
+        PREPARING = "PREPARING", "PREPARING"
+        TRANSFERRING = "TRANSFERRING", "TRANSFERRING"
+        VERIFYING = "VERIFYING", "VERIFYING"
+        CANCELLING = "CANCELLING", "CANCELLING"
+        SUCCESS = "SUCCESS", "SUCCESS"
+        ERROR = "ERROR", "ERROR"
+
+    class RepositoryTask(models.TextChoices):
+        PENDING = "PENDING", "PENDING"
+        EXECUTING = "EXECUTING", "EXECUTING"
+        SUCCEEDED = "SUCCEEDED", "SUCCEEDED"
+        FAILED = "FAILED", "FAILED"
+        CANCELING = "CANCELING", "CANCELING"
+        CANCELED = "CANCELED", "CANCELED"
+
+    # way -> in which words its provider tells how far it is; of any other way nobody tells.
+    STATES: ClassVar[dict[str, Any]] = {"snowball": Snowball, "datasync": DataSync, "repository": RepositoryTask}
+    CALLED_OFF = ("Cancelled", "CANCELED")  # nobody waits for these any more
+
     SUBJECT = "ingest"
     CALLED = ("name",)
 
@@ -58,7 +81,12 @@ class DataIngest(RecordBlock):
     engine_id = models.CharField(
         _("job or task"), max_length=120, blank=True, help_text=_("As the provider calls it, for instance JID….")
     )
-    engine_state = models.CharField(_("state of the Snowball job"), max_length=24, choices=Snowball.choices, blank=True)
+    engine_state = models.CharField(
+        _("state of the job or task"),
+        max_length=24,
+        choices=[*Snowball.choices, *DataSync.choices, *RepositoryTask.choices],
+        blank=True,
+    )
     planned_tb = models.DecimalField(
         _("planned (TB)"), max_digits=10, decimal_places=3, validators=[NOT_NEGATIVE], null=True, blank=True
     )
@@ -82,7 +110,8 @@ class DataIngest(RecordBlock):
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "participation", "name"], name="ingest_name"),
             models.CheckConstraint(
-                condition=models.Q(engine_state="") | models.Q(method="snowball"), name="ingest_state_of_snowball"
+                condition=models.Q(engine_state="") | models.Q(method__in=["snowball", "datasync", "repository"]),
+                name="ingest_state_of_its_way",
             ),
             models.CheckConstraint(
                 condition=(models.Q(planned_tb=None) | models.Q(planned_tb__gte=0))
@@ -95,10 +124,13 @@ class DataIngest(RecordBlock):
         return self.name
 
     def clean_alone(self) -> None:
-        if self.engine_state and self.method != self.Method.SNOWBALL:
-            raise ValidationError(
-                {"engine_state": _("Only Snowball has these words; leave it empty or choose Snowball as the way.")}
-            )
+        if self.engine_state and self.method not in self.STATES:
+            sentence = _("Only Snowball, DataSync and an import through Lustre tell a state; leave it empty.")
+            raise ValidationError({"engine_state": sentence})
+        if self.engine_state and self.engine_state not in (known := self.STATES[self.method].values):
+            told = {"asked": self.engine_state, "way": self.get_method_display(), "known": ", ".join(known)}
+            sentence = _("'%(asked)s' is no state of this way (%(way)s); it has: %(known)s.")
+            raise ValidationError({"engine_state": sentence % told})
 
     @property
     def percent(self) -> int | None:

@@ -101,8 +101,12 @@ class TrainingModel(RecordBlock):
         help_text=_("With commas: text, 16-bit image."),
     )
     context_length = models.PositiveIntegerField(_("context length"), null=True, blank=True)
-    target_amount = models.DecimalField(_("target"), max_digits=12, decimal_places=3, null=True, blank=True)
-    done_amount = models.DecimalField(_("done so far"), max_digits=12, decimal_places=3, null=True, blank=True)
+    target_amount = models.DecimalField(
+        _("target"), max_digits=12, decimal_places=3, validators=[MinValueValidator(0)], null=True, blank=True
+    )
+    done_amount = models.DecimalField(
+        _("done so far"), max_digits=12, decimal_places=3, validators=[MinValueValidator(0)], null=True, blank=True
+    )
     amount_unit = models.CharField(_("counted in"), max_length=16, choices=Unit.choices, default=Unit.BILLION_TOKENS)
     precision = models.CharField(_("precision"), max_length=60, blank=True)
     phase = models.CharField(_("phase"), max_length=120, blank=True)
@@ -140,6 +144,11 @@ class TrainingModel(RecordBlock):
             )
 
 
+def degree(label: Any) -> models.PositiveIntegerField:
+    """Over how many processes something is spread: one at least, or nothing said."""
+    return models.PositiveIntegerField(label, validators=[MinValueValidator(1)], null=True, blank=True)
+
+
 class FrameworkUse(RecordBlock):
     """A distributed-training framework as this participation uses it; degrees are process counts."""
 
@@ -147,13 +156,13 @@ class FrameworkUse(RecordBlock):
 
     name = models.CharField(_("framework"), max_length=80)
     core_version = models.CharField(_("core and version"), max_length=120, blank=True)
-    tensor_parallel = models.PositiveIntegerField(_("tensor parallel"), null=True, blank=True)
-    pipeline_parallel = models.PositiveIntegerField(_("pipeline parallel"), null=True, blank=True)
-    data_parallel = models.PositiveIntegerField(_("data parallel"), null=True, blank=True)
-    context_parallel = models.PositiveIntegerField(_("context parallel"), null=True, blank=True)
-    expert_parallel = models.PositiveIntegerField(_("expert parallel"), null=True, blank=True)
-    sequence_parallel = models.PositiveIntegerField(_("sequence parallel"), null=True, blank=True)
-    fsdp = models.PositiveIntegerField(_("fully sharded over"), null=True, blank=True)
+    tensor_parallel = degree(_("tensor parallel"))
+    pipeline_parallel = degree(_("pipeline parallel"))
+    data_parallel = degree(_("data parallel"))
+    context_parallel = degree(_("context parallel"))
+    expert_parallel = degree(_("expert parallel"))
+    sequence_parallel = degree(_("sequence parallel"))
+    fsdp = degree(_("fully sharded over"))
     zero_stage = models.PositiveSmallIntegerField(_("ZeRO stage"), null=True, blank=True)
     checkpoint = models.CharField(_("checkpoints"), max_length=120, blank=True)
 

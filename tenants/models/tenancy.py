@@ -186,6 +186,9 @@ def a_zone(name: str) -> None:
         raise ValidationError(_("There is no time zone '%(name)s'. Write it like Asia/Tokyo.") % {"name": name[:64]})
 
 
+SENSIBLE_DAYS = [MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(2100, 12, 31))]
+
+
 class Programme(models.Model):
     """The national programme and the settings its office may change."""
 
@@ -402,6 +405,11 @@ class Cycle(models.Model):
 class Participation(TenantOwned):
     """A tenant takes part in a cycle: what the project is and how far it has come."""
 
+    class Gate(models.TextChoices):
+        PASSED = "passed", _("passed")
+        CONDITIONS = "conditions", _("passed on conditions")
+        FAILED = "failed", _("not passed")
+
     SUBJECT = "participation"
     MOVES = PARTICIPATION
 
@@ -413,6 +421,19 @@ class Participation(TenantOwned):
     sector = models.CharField(_("sector"), max_length=120, blank=True)
     staff_size = models.PositiveIntegerField(_("staff"), null=True, blank=True)
     support_plan = models.CharField(_("support plan"), max_length=60, blank=True)
+    abstract = models.TextField(_("abstract"), max_length=5000, blank=True)
+    provider = models.CharField(
+        _("provider"), max_length=120, blank=True, help_text=_("Whose computing power it trains on. Empty: not said.")
+    )
+    starts_on = models.DateField(
+        _("first day"), null=True, blank=True, help_text=_("Empty: that of its cycle."), validators=SENSIBLE_DAYS
+    )
+    ends_on = models.DateField(
+        _("last day"), null=True, blank=True, help_text=_("Empty: that of its cycle."), validators=SENSIBLE_DAYS
+    )
+    gate = models.CharField(_("stage gate"), max_length=12, choices=Gate.choices, blank=True)  # empty: not decided
+    gate_on = models.DateField(_("stage gate decided on"), null=True, blank=True)
+    gate_why = models.CharField(_("why the stage gate was decided so"), max_length=500, blank=True)
     # Where its data may lie; empty: anywhere.
     allowed_regions = ArrayField(
         models.CharField(max_length=20), verbose_name=_("allowed Regions"), default=list, blank=True
@@ -424,7 +445,24 @@ class Participation(TenantOwned):
             *TenantOwned.Meta.constraints,
             models.UniqueConstraint(fields=["tenant", "cycle"], name="once_per_cycle"),
             checked("participation", PARTICIPATION),
+            models.CheckConstraint(
+                condition=models.Q(starts_on=None)
+                | models.Q(ends_on=None)
+                | models.Q(ends_on__gte=models.F("starts_on")),
+                name="participation_days",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(gate__in=["", "passed", "conditions", "failed"]), name="participation_gate_known"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.code} {self.project}"
+
+    def clean(self) -> None:
+        if self.starts_on is not None and self.ends_on is not None and self.ends_on < self.starts_on:
+            told = {"last": self.ends_on.isoformat(), "first": self.starts_on.isoformat()}
+            sentence = _(
+                "The last day, %(last)s, is before the first, %(first)s. Choose a later day, or leave it empty."
+            )
+            raise ValidationError({"ends_on": sentence % told})

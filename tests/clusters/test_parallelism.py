@@ -38,6 +38,7 @@ def use(**degrees: int) -> Any:
         ({"fsdp": 128}, [("ml.p5.48xlarge", 16)], True, "FSDP 128 ="),
         ({"tensor_parallel": 8, "data_parallel": 2}, [(P5, 16), (P5, 2)], True, "place 1"),
         ({}, [(P5, 16)], None, ""),
+        ({"tensor_parallel": 0}, [(P5, 16)], None, ""),
         ({"tensor_parallel": 8}, [], None, ""),
         ({"tensor_parallel": 8}, [("m5.large", 3)], None, ""),
     ],

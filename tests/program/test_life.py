@@ -18,7 +18,7 @@ from tenants.history.models import Entry
 from tenants.history.moves import move
 from tenants.models import Cycle, DataIngest, Participation, Result, TrainingModel
 from tenants.participating import CAPACITY, CLUSTERS, DEEDS, JOBS, PERMITS, RECORD, Facts
-from tenants.queries import ages_of_blocks
+from tenants.queries import ages_of_blocks, lines
 from tenants.states import PARTICIPATION
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
@@ -305,3 +305,64 @@ def test_who_returns_begins_a_record_of_its_own_and_the_one_before_is_still_read
         assert ages_of_blocks(now)[world.hoshi.pk, "model"].old, "the other participation's word is not its own"
     assert client.get(f"/t/hoshi/?participation={world.participations['umi'].pk}").status_code == 404
     assert client.get("/t/hoshi/?participation=x").status_code == 404
+
+
+@pytest.mark.django_db
+def test_the_stage_gate_waits_is_decided_with_its_reason_and_corrected_with_its_history(world: World) -> None:
+    manager, lead = browser(world.person("programme_manager")), browser(world.person("business_lead"))
+    row = world.participations["hoshi"]
+    Cycle.objects.filter(pk=world.cycle.pk).update(stage_gate_on=timezone.now().date() + timedelta(days=1))
+    assert b"stage gate is to be decided" not in manager.get("/").content
+    Cycle.objects.filter(pk=world.cycle.pk).update(stage_gate_on=timezone.now().date())
+    assert b"stage gate is to be decided" in manager.get("/").content
+    at, here = f"/t/hoshi/participations/{row.pk}/gate/", f"/t/hoshi/participations/{row.pk}/"
+    assert f'href="{at}"'.encode() in manager.get(here).content and b"to be decided" in lead.get(here).content
+    body = {"outcome": "conditions", "why": "Show the loss curve by May.", "version": row.version}
+    assert manager.post(at, body | {"why": ""}).status_code == 422
+    assert manager.post(at, body | {"on": "2090-01-01"}).status_code == 422
+    assert manager.post(at, body | {"on": "2024-12-31"}).status_code == 422
+    assert manager.post(at, body).status_code == 303
+    page = lead.get(here).content.decode()
+    assert "passed on conditions" in page and "Show the loss curve by May." in page
+    stale = manager.post(at, body | {"outcome": "passed", "why": "Shown."})
+    assert stale.status_code == 409 and "<del>Show the loss curve by May.</del>" in stale.content.decode()
+    sent = manager.post(
+        f"/api/v1{at}",
+        {"outcome": "passed", "why": "Shown."},
+        content_type="application/json",
+        headers={"If-Match": '"2"'},
+    )
+    assert sent.status_code == 200 and (sent.json()["gate"], sent.json()["version"]) == ("passed", 3)
+    with acting_for(world.hoshi):
+        told = [
+            line.sentence
+            for line in lines(list(Entry.objects.filter(kind="participation.gate_decided").order_by("id")))
+        ]
+    assert told == [
+        "Programme Manager decided the stage gate: passed on conditions. Show the loss curve by May.",
+        "Programme Manager decided the stage gate: passed. Shown.",
+    ]
+    assert b"stage gate is to be decided" in manager.get("/").content  # umi's
+    assert browser(world.person("programme_officer")).get(at).status_code == 403 and lead.get(at).status_code == 403
+    with acting_for(world.umi, staff=True):
+        Participation.objects.filter(pk=world.participations["umi"].pk).update(state="selected")
+        with pytest.raises(Refused, match="begin its onboarding first"):
+            life.decide_gate(participation=world.participations["umi"], outcome="failed", why="No.", by="engine")
+
+
+@pytest.mark.django_db
+def test_a_participation_says_what_it_is_about_from_when_to_when_and_on_whose_machines(world: World) -> None:
+    officer, row = browser(world.person("programme_officer")), world.participations["hoshi"]
+    at = f"/t/hoshi/participations/{row.pk}/edit/"
+    told = {
+        "project": row.project, "abstract": "It listens.\nIt answers.", "provider": "Another cloud", "starts_on": "2025-02-03",
+        "ends_on": "2025-02-01", "version": row.version,
+    }  # fmt: skip
+    wrong = officer.post(at, told)
+    assert wrong.status_code == 422 and "is before the first, 2025-02-03" in wrong.content.decode()
+    assert officer.post(at, told | {"ends_on": "2025-08-31"}).status_code == 303
+    page = browser(world.person("viewer")).get(f"/t/hoshi/participations/{row.pk}/").content.decode()
+    assert "It listens.<br>It answers." in page and "Another cloud" in page and "31 Aug" in page
+    with acting_for(world.hoshi):
+        entry = Entry.objects.get(kind="record.changed")
+    assert entry.facts["changes"]["ends_on"] == [None, "2025-08-31"]

@@ -30,9 +30,16 @@ __all__ = ["hoshi"]
 SCRIPT = "#!/bin/bash\n#SBATCH --open-mode=append\nexport FI_PROVIDER=efa\nsrun --auto-resume=1 hostname\n"
 
 
-def test_the_words_of_a_snowball_job_are_those_of_its_api() -> None:
-    shape = botocore.session.get_session().get_service_model("snowball").shape_for("JobState")
-    assert set(DataIngest.Snowball.values) == set(shape.enum)
+def test_the_words_of_jobs_and_tasks_that_bring_data_are_those_of_their_apis() -> None:
+    shapes = {
+        "snowball": ("snowball", "JobState"),
+        "datasync": ("datasync", "TaskExecutionStatus"),
+        "repository": ("fsx", "DataRepositoryTaskLifecycle"),
+    }
+    assert set(shapes) == set(DataIngest.STATES)
+    for way, (service, name) in shapes.items():
+        shape = botocore.session.get_session().get_service_model(service).shape_for(name)
+        assert set(DataIngest.STATES[way].values) == set(shape.enum), way
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,10 @@ def test_every_editable_field_is_in_the_history_with_old_and_new_and_who(world: 
 @pytest.mark.parametrize(
     ("word", "sent", "field", "sentence"),
     [
-        ("ingest", {"method": "s3_copy"}, "engine_state", "Only Snowball has these words"),
+        ("ingest", {"method": "s3_copy"}, "engine_state", "Only Snowball, DataSync and an import through Lustre"),
+        ("ingest", {"method": "repository"}, "engine_state", "it has: PENDING, EXECUTING"),
+        ("model", {"done_amount": "-1"}, "done_amount", "greater than or equal to 0"),
+        ("framework", {"tensor_parallel": "0"}, "tensor_parallel", "greater than or equal to 1"),
         ("ingest", {"prefix": "/fsx/data"}, "prefix", "s3://bucket/folder/"),
         ("ingest", {"planned_tb": "-1"}, "planned_tb", "greater than or equal to 0"),
         ("monitoring", {"link": "javascript:alert(1)"}, "link", "A link begins with https://"),
@@ -244,7 +254,9 @@ def test_the_state_of_a_snowball_job_is_asked_only_where_that_is_the_way() -> No
     form_class = block_form(BLOCKS["ingest"])
     assert "engine_state" not in form_class().fields
     assert "engine_state" not in form_class(instance=DataIngest(method="link")).fields
-    assert "engine_state" in form_class(instance=DataIngest(method="snowball")).fields
+    for way, known in DataIngest.STATES.items():
+        asked = form_class(instance=DataIngest(method=way)).fields["engine_state"]
+        assert [word for word, _label in asked.choices] == ["", *known.values]
 
 
 def test_a_line_is_removed_with_its_values_in_the_history_and_not_over_somebodys_head(

@@ -16,7 +16,7 @@ from program.transfer.clusters import CUSTOMER_MANAGED
 from program.transfer.dates import Row
 from program.transfer.words import AMOUNTS, DEGREES, DUTIES, FAMILIES, FILE_SYSTEMS
 from program.transfer.writing.coming import in_service
-from program.transfer.writing.names import Writing, number, stamp, told
+from program.transfer.writing.names import Writing, day, number, stamp, told
 from tenants.history.models import Entry
 from tenants.models import (
     Assignment,
@@ -55,6 +55,13 @@ def participants(writing: Writing) -> list[Row]:
             state=row.state,
             provider_account=accounts.get(row.tenant_id),
             support_plan=row.support_plan,
+            abstract=row.abstract or None,
+            provider=row.provider or None,
+            starts_on=day(row.starts_on),
+            ends_on=day(row.ends_on),
+            gate=row.gate or None,
+            gate_on=day(row.gate_on),
+            gate_why=row.gate_why or None,
             allowed_regions=sorted(row.allowed_regions) or None,
         )
         | {
