@@ -15,6 +15,7 @@ from tenants import actions, contacts, inviting, leaving, many_lines
 from tenants.enrolling import enrol
 from tenants.import_export import ID, PARTICIPANT, TEXT, Column, Current, Hand, Kind, kind, of_model
 from tenants.models import Contact, Cycle, Invitation, Membership, Participation, Tenant
+from tenants.participating import current_first
 from tenants.people_forms import timezone_named, visible_name
 from tenants.record_blocks import BLOCKS, PARTICIPATION_FIELDS, Block
 from tenants.wall import roles
@@ -26,7 +27,7 @@ CYCLE = Column(
     "cycle",
     gettext_lazy("Cycle"),
     TEXT,
-    help=gettext_lazy("Its code; empty: the newest the participant takes part in."),
+    help=gettext_lazy("Its code; empty: the one that runs, else the newest the participant takes part in."),
 )
 CHANGED_AT = Column("changed_at", gettext_lazy("Changed at"), TEXT, "moment", told=True)
 NOT_TO_SET = {"id", "participant", "cycle"}
@@ -48,13 +49,13 @@ class Address(forms.EmailField):
 
 
 class OfParticipations(Kind):
-    """Rows that belong to a participation: they say its participant, and its cycle where it is not the newest."""
+    """Rows that belong to a participation: they say its participant, and its cycle where it is not the one that runs."""
 
     def around(self, tenants: Sequence[Tenant]) -> dict[str, dict[str, Participation]]:
-        """Participant -> cycle -> participation, the newest first."""
+        """Participant -> cycle -> participation; first the one that pages speak of, which is not one that is applied for."""
         found: dict[str, dict[str, Participation]] = {tenant.slug: {} for tenant in tenants}
         slugs = {tenant.pk: tenant.slug for tenant in tenants}
-        for row in Participation.objects.select_related("cycle").order_by("-created_at", "pk"):
+        for row in current_first().select_related("cycle"):
             found[slugs[row.tenant_id]].setdefault(row.cycle.code, row)
         return found
 

@@ -23,6 +23,7 @@ from tenants.import_export import KINDS, Current, decide
 from tenants.models import (
     Attachment,
     Contact,
+    Cycle,
     Import,
     Invitation,
     Membership,
@@ -378,6 +379,18 @@ def test_a_file_that_changes_nothing_is_over_and_offers_nothing(client, world):
     assert "Nothing changes" in page and "apply/" not in page and "cancel/" not in page
     listed = client.get(f"/t/{world.office.slug}/tables/").content.decode()
     assert "changes nothing" in listed and "waits to be imported" not in listed
+
+
+def test_a_line_without_a_cycle_is_about_the_one_that_runs_and_not_the_one_that_is_applied_for(world):
+    running = world.participations["hoshi"]
+    coming = Cycle.objects.create(
+        programme=running.cycle.programme, code="C9", name="Next", state="preparing", starts_on=date(2031, 1, 1)
+    )
+    with acting_for(world.hoshi, staff=True):
+        Participation.objects.create(tenant=world.hoshi, cycle=coming, code="C9-01", project="next")
+    applied(world, begun(world, "model", f"{HEAD}\n{M1}\n"))
+    with acting_for(world.hoshi):
+        assert TrainingModel.objects.get().participation_id == running.pk
 
 
 def test_two_lines_that_people_read_as_one_are_refused_in_every_block(world):
