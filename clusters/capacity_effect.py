@@ -109,6 +109,15 @@ def rows(change: Change) -> Iterator[tuple[str, int, date, date | None]]:
 
 def least_within(steps: list[tuple[int, date, date | None]], begins: date, ends: date | None) -> int:
     """The smallest sum of rows (instances, from, to) on any day of a time: what can be given back throughout."""
+    return min(_sums(steps, begins, ends))
+
+
+def most_within(steps: list[tuple[int, date, date | None]], begins: date, ends: date | None) -> int:
+    """The largest sum of rows (instances, from, to) on any day of a time."""
+    return max(_sums(steps, begins, ends))
+
+
+def _sums(steps: list[tuple[int, date, date | None]], begins: date, ends: date | None) -> list[int]:
     days = {begins, *(first for _n, first, _l in steps), *(last + timedelta(days=1) for _n, _f, last in steps if last)}
     within = [day for day in days if begins <= day and (ends is None or day <= ends)]
-    return min(sum(n for n, first, last in steps if first <= day and (last is None or day <= last)) for day in within)
+    return [sum(n for n, first, last in steps if first <= day and (last is None or day <= last)) for day in within]

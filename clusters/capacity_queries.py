@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
-from clusters import capacity, facts, reserving
+from clusters import capacity, capacity_effect, facts, reserving
 from clusters.architectures.configuration import Configuration
 from clusters.findings import Finding
 from clusters.granted import Granted, Situation
@@ -293,13 +293,45 @@ def usual_type(participation: Any) -> str:
 def asked_already(
     participation: Any, *, kind: str, instance_type: str, region: str, starts_on: date, ends_on: date | None
 ) -> QuerySet[CapacityRequest]:
-    """What waits already of the same kind, type and Region for some of the same days."""
-    found = requests().filter(
-        participation=participation, state="waiting", kind=kind, region=region,
-        instance_type=instance_type.removeprefix("ml."),
-    )  # fmt: skip
+    """What waits already of the same kind, type and Region for some of the same days; of what is more or for longer, what
+    was granted, too: it adds to that, while whoever writes the old first day again means the same instances."""
+    found = requests().filter(participation=participation, instance_type=instance_type.removeprefix("ml."))
+    kinds = CapacityRequest.Kind
+    if kind in (kinds.MORE, kinds.LONGER):
+        there = Q(kind__in=[kinds.MORE, kinds.LONGER], region=region) | Q(kind=kinds.REGION, to_region=region)
+        found = found.filter(there, state__in=["waiting", "granted"])
+    else:
+        found = found.filter(kind=kind, region=region, state="waiting")
     found = found.filter(Q(ends_on=None) | Q(ends_on__gte=starts_on))
     return found.filter(starts_on__lte=ends_on) if ends_on else found
+
+
+def prolonged_by(row: CapacityRequest) -> tuple[date, int] | None:
+    """(first day, instances) of what asks for the same for longer; None where it is not granted, never ends or is over.
+
+    Of what was given back or moved since, nothing is prolonged."""
+    gives = row.kind != CapacityRequest.Kind.FEWER
+    if row.state != "granted" or not gives or row.ends_on is None or row.ends_on < timezone.now().date():
+        return None
+    steps = _granted_steps(row.participation_id, row.instance_type, row.to_region or row.region).filter(
+        option=row.option
+    )
+    there = capacity_effect.least_within(
+        list(steps.values_list("delta", "starts_on", "ends_on")), row.ends_on, row.ends_on
+    )
+    return (row.ends_on + timedelta(days=1), min(row.instances, there)) if there > 0 else None
+
+
+def most_granted(participation: Any, instance_type: str, region: str, begins: date, ends: date | None) -> int:
+    """The most instances that are granted on any day of a time, however they are bought."""
+    steps = _granted_steps(participation, instance_type.removeprefix("ml."), region)
+    return capacity_effect.most_within(list(steps.values_list("delta", "starts_on", "ends_on")), begins, ends)
+
+
+def _granted_steps(participation: Any, instance_type: str, region: str) -> QuerySet[LedgerRow]:
+    return LedgerRow.objects.filter(
+        ledger=LedgerRow.Ledger.GRANT, participation=participation, instance_type=instance_type, region=region
+    ).order_by()
 
 
 def ledger() -> QuerySet[LedgerRow]:

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -17,7 +18,7 @@ from clusters import capacity_queries
 from clusters.actions import capacity as acting
 from clusters.budgets import effects
 from clusters.budgets import queries as budget_queries
-from clusters.forms import CapacityForm, DecisionForm, ReasonForm, SmallForm
+from clusters.forms import CapacityForm, DecisionForm, LongerForm, ReasonForm, SmallForm
 from clusters.models import CapacityRequest
 from clusters.wording import gettext_noop
 from tenants.models import Programme, Tenant
@@ -129,33 +130,18 @@ def export(request: HttpRequest) -> HttpResponse:
 @allow(roles.ASK_CAPACITY)
 @require_http_methods(["GET", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
-    """Ask the programme for other capacity."""
+    """Ask the programme for other capacity; `?like=` begins with what another request says."""
     choice = chosen(request)
     place: Any = choice.place
     types = sorted(capacity_queries.accelerated_types())
-    usual = request.GET.get("type", "") or (capacity_queries.usual_type(place.pk) if place else "")
-    sent = request.GET.get("kind", ""), usual, request.GET.get("region", "")
-    form = CapacityForm(
-        posted(request), types=types, initial=dict(zip(("kind", "instance_type", "region"), sent, strict=True))
-    )
-    refused, status, same = None, 200, []
+    form = CapacityForm(posted(request), types=types, initial=_begins_with(request, place))
+    refused, status = None, 200
+    same: list[CapacityRequest] = []
     if request.method == "POST":
         status = 422
         if place is not None and form.is_valid():
-            told = dict(form.cleaned_data)
-            again, made = told.pop("again"), None
-            if not again:
-                like = {name: told[name] for name in ("kind", "instance_type", "region", "starts_on", "ends_on")}
-                same = list(capacity_queries.asked_already(place.pk, **like)[:MOST_BESIDE])
-            if same:
-                form.asks_again()
-            else:
-                made, refused = attempt(acting.ask, participation=place, by=request.actor, **told)
+            made, refused, same = _asks(request, form, place, dict(form.cleaned_data))
             if made is not None:
-                words = (
-                    _("Granted at once.") if made.state == "granted" else _("Asked. The programme's office decides it.")
-                )
-                messages.success(request, words)
                 return see_other(reverse("capacity_request", args=[request.tenant.slug, made.pk]))
             status = refused.status if refused else 422
             refused = _at_its_field(form, refused)
@@ -167,10 +153,78 @@ def ask(request: HttpRequest) -> HttpResponse:
         "back": back,
         "place": place,
         "choice": choice,
-        "same": same,
         "waiting": waiting,
     }
+    if same:
+        context |= _adds(place.pk, same, form.cleaned_data)
     return render(request, "clusters/capacity_ask.html", context, status=status)
+
+
+def _begins_with(request: HttpRequest, place: Any) -> dict[str, Any]:
+    """What the form shows before anything is typed: by the address, by the request it names, else by what is usual."""
+    given = {name: request.GET[name] for name in ("kind", "region") if request.GET.get(name)}
+    try:
+        like = capacity_queries.requests().filter(pk=UUID(request.GET.get("like", ""))).first()
+    except ValueError:
+        like = None
+    if like is None:
+        usual = request.GET.get("type", "") or (capacity_queries.usual_type(place.pk) if place else "")
+        return given | {"instance_type": usual}
+    first = max(like.starts_on, timezone.now().date())
+    same = {name: getattr(like, name) for name in ("instance_type", "option", "instances", "ends_on")}
+    return same | {"region": like.to_region or like.region, "starts_on": first} | given
+
+
+def _asks(request: HttpRequest, form: Any, place: Any, told: dict[str, Any]) -> tuple[Any, Any, list[CapacityRequest]]:
+    """(the request that was made, a refusal, what waits or is granted already for the same and stops it)."""
+    if not told.pop("again"):
+        like = {name: told[name] for name in ("kind", "instance_type", "region", "starts_on", "ends_on")}
+        same = list(capacity_queries.asked_already(place.pk, **like)[:MOST_BESIDE])
+        if same:
+            form.asks_again()
+            return None, None, same
+    made, refused = attempt(acting.ask, participation=place, by=request.actor, **told)
+    if made is not None:
+        words = _("Granted at once.") if made.state == "granted" else _("Asked. The programme's office decides it.")
+        messages.success(request, words)
+    return made, refused, []
+
+
+def _adds(place: Any, same: list[CapacityRequest], told: dict[str, Any]) -> dict[str, Any]:
+    """What the stop says: what is granted at most in that time, what it would be, and which request may be prolonged."""
+    there = capacity_queries.most_granted(
+        place, told["instance_type"], told["region"], told["starts_on"], told["ends_on"]
+    )
+    ending = [row for row in same if capacity_queries.prolonged_by(row)]
+    last = max(ending, key=lambda row: row.ends_on, default=None)
+    return {"same": same, "there": there, "would": there + told["instances"], "prolongs": last}
+
+
+@allow(roles.ASK_CAPACITY)
+@require_http_methods(["GET", "POST"])
+def longer(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Ask for what is granted, for longer: from the day after it would have ended."""
+    row = _one(pk)
+    back = reverse("capacity_request", args=[request.tenant.slug, row.pk])
+    first, instances = capacity_queries.prolonged_by(row) or (None, 0)
+    form, refused, status = LongerForm(posted(request)), None, 200
+    context = {"row": row, "back": back, "first": first, "instances": instances, "place": row.to_region or row.region}
+    if request.method == "POST":
+        status = 422
+        if first is not None and form.is_valid():
+            told = form.cleaned_data | {
+                "kind": CapacityRequest.Kind.LONGER, "instance_type": row.instance_type, "region": context["place"],
+                "option": row.option, "instances": instances, "starts_on": first,
+            }  # fmt: skip
+            made, refused, same = _asks(request, form, row.participation, dict(told))
+            if made is not None:
+                return see_other(reverse("capacity_request", args=[request.tenant.slug, made.pk]))
+            status = refused.status if refused else 422
+            refused = _at_its_field(form, refused)
+            if same:
+                context |= _adds(row.participation_id, same, told)
+    context |= {"form": form, "refused": refused}
+    return render(request, "clusters/capacity_longer.html", context, status=status)
 
 
 def _at_its_field(form: Any, refused: Any) -> Any:
@@ -205,11 +259,14 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
     decides = waits and request.role in roles.APPROVE and not acting.own(row, request.person)
     names = actor_names({row.asked_by, row.decided_by} - {""})
     lines = [line for line, _total in budget_queries.lines(row.participation_id)] if decides else []
+    gives = row.state == "granted" and row.kind != CapacityRequest.Kind.FEWER
     kept = acting.effect_of(row).kept() if waits else row.effect
     context = {
         "row": row,
         "budget": effects.of_cost(row.participation_id, kept, row.starts_on) if waits else None,
         "effect": _in_figures(kept),
+        "follows": gives and request.role in roles.ASK_CAPACITY,
+        "prolongs": capacity_queries.prolonged_by(row) if gives else None,
         "beside": list(capacity_queries.beside(row)[:MOST_BESIDE]),
         "rule": RULES.get(row.rule, ""),
         "form": (form or DecisionForm(initial={"version": row.version}, lines=lines)) if decides else None,

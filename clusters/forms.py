@@ -227,7 +227,9 @@ class CapacityForm(forms.Form):
     starts_on = forms.DateField(
         label=gettext_lazy("From"),
         widget=forms.DateInput(attrs={"type": "date"}),
-        help_text=gettext_lazy("For longer: the day after it would have ended."),
+        help_text=gettext_lazy(
+            "For longer: the day after it would have ended; from the first day on, it adds to what is granted."
+        ),
     )
     ends_on = forms.DateField(
         label=gettext_lazy("Until"),
@@ -242,10 +244,12 @@ class CapacityForm(forms.Form):
         help_text=gettext_lazy("What it is for, and what becomes of it otherwise. It stays in the history."),
     )
     again = forms.BooleanField(
-        label=gettext_lazy("Ask for it in addition to what waits already"), required=False, widget=forms.HiddenInput
+        label=gettext_lazy("Ask for it in addition to what waits or is granted already"),
+        required=False,
+        widget=forms.HiddenInput,
     )
 
-    def asks_again(self) -> None:
+    def asks_again(self: forms.Form) -> None:
         """Show the tick that it is wanted in addition; before, it is hidden."""
         self.fields["again"].widget = forms.CheckboxInput()
 
@@ -255,6 +259,29 @@ class CapacityForm(forms.Form):
         regions = offers.region_choices(sorted(facts.load().zones))
         self.fields["region"].choices = regions
         self.fields["to_region"].choices = [("", gettext_lazy("the same")), *regions]
+
+
+class LongerForm(forms.Form):
+    """What is granted, for longer: only until when, and why; from when is the day after it would have ended."""
+
+    ends_on = forms.DateField(
+        label=gettext_lazy("Until"),
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text=gettext_lazy("The new last day, included."),
+    )
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=gettext_lazy("What it is for, and what becomes of it otherwise. It stays in the history."),
+    )
+    again = forms.BooleanField(
+        label=gettext_lazy("Ask for it in addition to what waits or is granted already"),
+        required=False,
+        widget=forms.HiddenInput,
+    )
+
+    asks_again = CapacityForm.asks_again
 
 
 class SmallForm(forms.Form):

@@ -191,7 +191,9 @@ class CapacityRequestShown(Shown):
 class CapacityRequestMade(CapacityRequestShown):
     """A request that was just made, and what is to be minded about it."""
 
-    warnings = WarningShown(many=True, help_text="`asked_already`: the same waits already for some of these days.")
+    warnings = WarningShown(
+        many=True, help_text="`asked_already`: the same waits or is granted already for some of these days."
+    )
 
 
 class CapacityAsked(Asked):
@@ -267,7 +269,7 @@ def _minded(before: list[CapacityRequest]) -> list[dict[str, Any]]:
     if not before:
         return []
     sentence = _(
-        "The same type in the same Region waits already for some of these days: %(numbers)s. "
+        "The same type in the same Region waits or is granted already for some of these days: %(numbers)s. "
         "This was asked in addition; withdraw it if it is not wanted."
     )
     numbers = ", ".join(row.number for row in before)

@@ -93,7 +93,7 @@ SECTIONS = {
     "job_log_tail": "jobs", "job_script": "jobs", "job_scripts": "jobs",
     "cluster_usage": "usage", "dispute_usage": "usage", "settle_usage": "usage",
     "tenant_capacity": "capacity", "small_requests": "capacity", "ask_for_capacity": "capacity", "capacity_request": "capacity",
-    "decide_capacity": "capacity", "withdraw_capacity": "capacity", "reservation": "capacity", "edit_quota": "capacity", "ask_for_quota": "capacity",
+    "decide_capacity": "capacity", "withdraw_capacity": "capacity", "prolong_capacity": "capacity", "change_capacity": "capacity", "reservation": "capacity", "edit_quota": "capacity", "ask_for_quota": "capacity",
     "case": "cases", "case_articles": "cases", "choose_tenant": "cases", "article": "articles", "article_version": "articles",
     "review": "reviews", "item": "reviews", "block": "reviews", "trend": "reviews", "changes": "reviews", "meeting": "reviews", "minutes": "reviews",
     "addendum": "reviews", "architecture": "catalogue", "node_setups": "catalogue", "setup": "catalogue", "configuration": "configurations",

@@ -10,7 +10,7 @@ from django.utils import timezone
 from clusters import capacity_queries
 from clusters.actions import capacity as acting
 from clusters.capacity import Coming, Kind, coming, hours, joined
-from clusters.capacity_effect import Change, Circumstances, effect, least_within, rows, rule
+from clusters.capacity_effect import Change, Circumstances, effect, least_within, most_within, rows, rule
 from clusters.granted import Granted
 from clusters.models import CapacityRequest, LedgerRow, QuotaGrant
 from tenants import mail
@@ -115,6 +115,7 @@ def test_the_rows_of_each_kind_and_what_can_be_given_back():
     assert list(rows(Change("region", 3, "r", "s", DAY, None))) == [("r", -3, DAY, None), ("s", 3, DAY, None)]
     steps = [(5, date(2026, 1, 1), None), (3, DAY, date(2027, 1, 5)), (-2, date(2027, 1, 4), None)]
     assert [least_within(steps, DAY, end) for end in (DAY, date(2027, 1, 4), None)] == [8, 6, 3]
+    assert [most_within(steps, date(2027, 1, 4), end) for end in (date(2027, 1, 4), None)] == [6, 6]
 
 
 def asked_for(world, made, **changes):
@@ -305,3 +306,40 @@ def test_the_pages_from_the_wish_to_the_decision(world):
     assert (tokyo["held"]["instances"], tokyo["free"]["instances"], tokyo["allowed"][0]["value"]) == (4, 16, 20)
     with acting_for(world.hoshi):
         assert made and capacity_queries.unsettled() == {}
+
+
+def test_what_is_granted_is_prolonged_without_counting_a_day_twice(world):
+    made, today = examples.make(world, world.hoshi, 1), timezone.now().date()
+    first, last, end = today + timedelta(days=20), today + timedelta(days=40), today + timedelta(days=54)
+    row = asked_for(world, made, region="us-east-1", starts_on=first, ends_on=last)
+    manager, client = world.person("programme_manager"), Client()
+    client.force_login(world.person("platform_engineer"), BACKEND)
+    page = f"/t/hoshi/capacity-requests/{row.pk}/"
+    assert "longer/" not in client.get(page).content.decode()
+    assert "Nothing to prolong" in client.get(f"{page}longer/").content.decode()
+    with acting_for(world.hoshi, staff=True):
+        acting.decide(asked=row, grants=True, why="ok", budget_line=LINE, person=manager, by=manager.actor)
+    # The old first day with the new last day would hold the same instances twice.
+    wrong = {
+        "kind": "longer", "instance_type": P5, "region": "us-east-1", "instances": "4", "reason": "longer",
+        "starts_on": first.isoformat(), "ends_on": end.isoformat(),
+    }  # fmt: skip
+    for kind in ("longer", "more"):
+        stopped = client.post("/t/hoshi/capacity/ask/", wrong | {"kind": kind})
+        told = stopped.content.decode()
+        assert stopped.status_code == 422 and f"{page}longer/" in told and 'name="again"' in told
+        assert "at most 4 instances are granted in that time, with it they would be 8" in told
+    assert f"{page}longer/" in client.get(page).content.decode()
+    again = client.get(f"/t/hoshi/capacity/ask/?like={row.pk}&kind=fewer").content.decode()
+    assert f'value="{first.isoformat()}"' in again and 'value="fewer" selected' in again
+    assert client.post(f"{page}longer/", {"reason": "x", "ends_on": last.isoformat()}).status_code == 422
+    asked = client.post(f"{page}longer/", {"reason": "the last runs", "ends_on": end.isoformat()})
+    assert asked.status_code == 303
+    stopped = client.post(f"{page}longer/", {"reason": "again", "ends_on": end.isoformat()})
+    assert stopped.status_code == 422 and asked["Location"] in stopped.content.decode()
+    with acting_for(world.hoshi):
+        more = CapacityRequest.objects.get(pk=asked["Location"].rstrip("/").rpartition("/")[2])
+        assert (more.kind, more.instances, more.starts_on, more.ends_on) == (
+            "longer", 4, last + timedelta(days=1), end,
+        )  # fmt: skip
+        assert more.effect["accelerator_hours"] == 4 * 14 * 24 * 8
