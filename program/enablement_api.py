@@ -163,7 +163,8 @@ def tenant_onboarding(request: Request) -> Response:
 def _onboarding(pk: UUID, status: int = 200) -> Response:
     row = one(Onboarding.objects.all(), shapes.OnboardingDetail, pk)
     steps = OnboardingStep.objects.filter(onboarding_id=pk).order_by("position")
-    row["steps"] = list(steps.values(*shapes.StepShown.columns()))
+    found = steps.values(*shapes.StepShown.columns())
+    row["steps"] = [step | {"help": onboarding.help_of(step["text"])} for step in found]
     return Response(shapes.OnboardingDetail(row).data, status=status)
 
 

@@ -115,8 +115,11 @@ class EnrolmentAsked(VersionAsked):
 class StepShown(Shown):
     """A step, and what proves that it was done."""
 
+    BESIDE = ("help",)
+
     position = serializers.IntegerField()
     text = serializers.CharField()
+    help = serializers.CharField(help_text="What it is, who does it and what to bring; empty for a step of one's own.")
     state = serializers.ChoiceField(choices=list(states.ONBOARDING_STEP))
     measure = serializers.ChoiceField(choices=OnboardingStep.Measure.choices)
     done_on = serializers.DateField(allow_null=True)

@@ -8,6 +8,9 @@ from datetime import datetime
 from typing import Any
 
 import structlog
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from tenants.history.models import Entry
@@ -32,6 +35,9 @@ WORDS = frozenset(
     {"was", "to", "medium", "role", "duty", "cause", "outcome", "what", "result", "how", "verdict", "report", "wish"}
 )  # facts that hold a word of ours, to be translated
 SAID: dict[tuple[str, str], Any] = {}  # (fact, value) -> what is said for it, where that is another word
+MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(Z|[+-]\d\d:\d\d)"
+)  # as facts hold it; people read it in their own zone
 IMPORT = "import"  # the source of what happened before the portal knew: nobody reacts to it any more
 
 
@@ -145,6 +151,8 @@ def sentence(kind_name: str, actor_name: str, facts: dict[str, Any]) -> str:
 def _shown(name: str, value: Any) -> Any:
     if name in WORDS and isinstance(value, str) and value:
         return SAID.get((name, value)) or _(value)
+    if isinstance(value, str) and MOMENT.fullmatch(value) and (moment := parse_datetime(value)):
+        return date_format(timezone.localtime(moment), "SHORT_DATETIME_FORMAT")
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return "–" if value in (None, "") else value

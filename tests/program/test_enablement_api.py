@@ -56,6 +56,7 @@ def test_a_list_is_laid_out_and_a_test_is_ticked_with_its_log(world: World, lead
     made = post(lead, "t/hoshi/onboarding/", **asked, held_at=timezone.now().isoformat())
     assert made.status_code == 201, made.content
     step = next(one for one in made.json()["steps"] if one["measure"] == "nccl")
+    assert "NCCOM the one for Trainium" in step["help"]
     where = f"t/hoshi/onboarding/{made.json()['id']}/steps/{step['id']}"
     proof = {"done_on": "2026-01-07", "bus_gbps": "371.20", "nodes": 16}
     assert post(lead, f"{where}/tick/", **proof).json()["field"] == "file"

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from tenants.history import seals, timeline
 from tenants.history.models import Entry
@@ -51,6 +51,23 @@ def test_a_sentence_is_filled_from_facts_and_says_so_when_one_is_missing():
 
 def test_a_fact_cannot_smuggle_in_another_placeholder():
     assert sentence("test.filled", "{whom}", {"thing": "{actor}", "whom": "x"}) == "{whom} gave {actor} to x"
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "said"),
+    [
+        ("interaction.noted", {"medium": "call"}, "Ai が通話を記録しました"),
+        ("interaction.noted", {"medium": "meeting"}, "Ai が会議を記録しました"),
+        ("capacity_request.waiting", {"what": "fewer", "reason": "–"}, "（削減）"),
+        ("cluster.reach", {"how": "directly", "name": "c"}, "直接"),
+        ("cluster.proof", {"result": "passed", "name": "c", "proof": "p"}, "（合格）"),
+        ("report.due", {"report": "final report", "period": "C2"}, "最終報告書"),
+        ("budget_watch.paused", {"until": "2030-01-01T09:30:00+09:00"}, "2030年1月1日 00:30 UTC"),
+    ],
+)
+def test_a_word_of_ours_in_a_sentence_is_in_the_reader_s_language(kind, facts, said):
+    with translation.override("ja"):
+        assert said in sentence(kind, "Ai", facts)
 
 
 def test_of_two_moves_from_the_same_state_one_happens(world):
