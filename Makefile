@@ -1,6 +1,8 @@
 # Each target prepares .venv when the lock files changed, and then runs one command.
 PYTHON ?= python3
 PREPARE = @$(PYTHON) program/devstack/prepare.py
+# A shell that forbids it would have each of a run's hundreds of processes compile the whole checkout anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: up test lint lock shots bench
 up: ; $(PREPARE) run && exec .venv/bin/python manage.py up
