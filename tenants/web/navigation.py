@@ -26,7 +26,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Destination:
     """A place as one page shows it; `current` is its aria-current: "page", "true" (a part of it) or ""."""
 
     label: Any
@@ -41,7 +41,7 @@ class Group:
 
     key: str
     title: Any
-    entries: tuple[Entry, ...]
+    entries: tuple[Destination, ...]
 
 
 TRAINING, MONEY, HELP, TAKING_PART, RUNNING = "training", "money", "help", "taking-part", "running"
@@ -137,9 +137,9 @@ def menu(*, role: str, tenant: str, here: str, of_tenant: bool) -> list[Group]:
     places = list(seen(role, tenant))
     marked = section(here, of_tenant=of_tenant, routes={place.route for _group, place in places})
     titles = TITLES | (TITLES_OF_CUSTOMERS if role in CUSTOMERS else {})
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[Destination]] = {}
     for group, place in places:
         current = "" if place.route != marked else "page" if place.route == here else "true"
         url = reverse(place.route, args=[tenant] if place.of_tenant else None)
-        found.setdefault(group, []).append(Entry(place.label, url, place.icon, current))
+        found.setdefault(group, []).append(Destination(place.label, url, place.icon, current))
     return [Group(key, titles[key], tuple(entries)) for key, entries in found.items()]

@@ -6,7 +6,7 @@ import pytest
 from django.urls import resolve
 
 from tenants.wall import roles
-from tenants.web.navigation import Entry, menu
+from tenants.web.navigation import Destination, menu
 from tests.examples import page_routes
 
 ALL = (*roles.ROLES, roles.ACCOUNT_TEAM_ELSEWHERE)
@@ -14,7 +14,7 @@ ALL = (*roles.ROLES, roles.ACCOUNT_TEAM_ELSEWHERE)
 NOWHERE = re.compile(r"preferences|styleguide|api-docs|file|export_.*|.*_calendar|cycle_demand")
 
 
-def entries(role: str, here: str = "", *, tenant: str = "hoshi", of_tenant: bool = False) -> list[Entry]:
+def entries(role: str, here: str = "", *, tenant: str = "hoshi", of_tenant: bool = False) -> list[Destination]:
     groups = menu(role=role, tenant=tenant, here=here, of_tenant=of_tenant)
     return [entry for group in groups for entry in group.entries]
 
