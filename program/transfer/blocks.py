@@ -12,6 +12,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from program.transfer import records
 from program.transfer.dates import Row, Shift
 from tenants.models import DataIngest, Evaluation, Milestone, MonitoringLink, Result
 from tenants.models.record import RecordBlock
@@ -76,12 +77,12 @@ def _value(field: Any, value: Any, shift: Shift) -> Any:
 
 def problems(told: Row) -> Iterator[str]:
     """Rows that their columns do not take."""
-    for number, row in enumerate(told["participants"]):
+    for place_of, _slug, row in records.of(told):
         codes = {model["code"] for model in row["models"]}
         for name, (model, _key) in BLOCKS.items():
             rows = row.get(name, [])
             for place, one in enumerate(rows if isinstance(rows, list) else [None]):
-                where = f"participants[{number}].{name}[{place}]"
+                where = f"{place_of}.{name}[{place}]"
                 if not isinstance(one, dict):
                     yield f"{where}: is not a list of named fields"
                     continue

@@ -37,7 +37,7 @@ def load(told: Row, shift: Shift, directory: Directory) -> int:
 
 def _wish(row: Row, cluster: Row, shift: Shift, directory: Directory, by: str) -> None:
     made, _operation = actions.keep_wish(
-        participation=directory.participations[row["slug"]],
+        participation=directory.place(row["slug"], cluster),
         account=_account(row, cluster, directory, by),
         name=cluster["name"],
         wish=read_configuration(wished(row, cluster)),

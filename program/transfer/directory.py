@@ -31,6 +31,11 @@ class Directory:
     tenants: dict[str, Tenant] = field(default_factory=dict)
     participations: dict[str, Participation] = field(default_factory=dict)
     cycles: dict[str, Cycle] = field(default_factory=dict)
+    others: dict[tuple[str, str], Participation] = field(default_factory=dict)  # by slug and cycle
+
+    def place(self, slug: str, row: Row) -> Participation:
+        """The participation that a row is about: the one in its `in_cycle`, else the one that pages speak of."""
+        return self.others[slug, row["in_cycle"]] if "in_cycle" in row else self.participations[slug]
 
     def actor(self, handle: str | None) -> str:
         """Whoever is called so; the engine and providers by their own names, and the programme manager for nobody."""
@@ -139,6 +144,9 @@ def _participant(row: Row, told: Row, shift: Shift, directory: Directory) -> Non
                 person = directory.people[handle]
                 actions.assign(person=person, tenant=tenant, duty=duty, by=by, starts_on=since)
         directory.participations[slug] = _participation(row, cycle, shift, tenant, directory)
+        for other in row.get("other_participations", []):
+            of_other = next(one for one in told["cycles"] if one["code"] == other["cycle"])
+            directory.others[slug, other["cycle"]] = _participation(other, of_other, shift, tenant, directory)
         for contact in row.get("contact_list", []):
             _contact(contact, tenant, directory)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from program.transfer import blocks, wellformed
+from program.transfer import blocks, records, wellformed
 from program.transfer.carried import calls, capacity, duty, money
 from program.transfer.dates import Row, Shift, field, moment
 from program.transfer.past import checks
@@ -32,6 +32,9 @@ NEEDED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "reservations": {
         "id": str, "kind": str, "participant": str, "region": str, "az_id": str, "instance_type": str,
         "count": int, "starts_at": str, "ends_at": str,
+    },
+    "other_participations": {
+        "code": str, "cycle": str, "project": str, "state": str, "models": list, "software": dict, "quota": list,
     },
     "contact_list": {"duty": str, "name": str},
     "models": {"code": str, "name": str, "family": str, "params_b": (int, float), "active_params_b": (int, float)},
@@ -114,7 +117,8 @@ def _shapes(told: Any) -> Iterator[str]:
     for section in ("cycles", "people", "participants", "reservations"):
         yield from _rows(told.get(section), section, section)
     for number, row in enumerate(told["participants"] if isinstance(told.get("participants"), list) else []):
-        yield from _rows(field(row, "contact_list") or [], "contact_list", f"participants[{number}].contact_list")
+        for name in ("contact_list", "other_participations"):
+            yield from _rows(field(row, name) or [], name, f"participants[{number}].{name}")
     for section in checks.SECTIONS:
         yield from _rows(told.get(section, []), section, section)
 
@@ -153,7 +157,7 @@ def _twice(told: Row) -> Iterator[str]:
 def _references(told: Row) -> Iterator[str]:
     people = {row["handle"]: row for row in told["people"]}
     slugs = {row["slug"] for row in told["participants"]}
-    cycles = {row["code"] for row in told["cycles"]}
+    yield from records.problems(told)
     of_cluster = {cluster["name"]: participant["slug"] for _, participant, cluster in clusters(told)}
     reservations = {row["id"] for row in told["reservations"]}
     for number, person in enumerate(told["people"]):
@@ -161,8 +165,6 @@ def _references(told: Row) -> Iterator[str]:
             yield f"people[{number}].participant: {person['participant']} is no participant"
     for number, row in enumerate(told["participants"]):
         where = f"participants[{number}]"
-        if row["cycle"] not in cycles:
-            yield f"{where}.cycle: {row['cycle']} is no cycle"
         for name in TEAM:
             handle, at = field(row, name), row["slug"] if "contacts" in name else None
             if handle is None:
@@ -198,6 +200,7 @@ def _values(told: Row) -> Iterator[str]:
             yield f"{where}.provider_account: is missing, and there are clusters in it"
         if row.get("provider_account") is not None and not ACCOUNT.fullmatch(str(row["provider_account"])):
             yield f"{where}.provider_account: cannot be {row['provider_account']!r}, it is not 12 digits in quotes"
+    for where, _slug, row in records.of(told):
         if row.get("state", "active") not in WAYS:
             yield f"{where}.state: {row['state']} is no state of a participation"
         for place, model in enumerate(row["models"]):

@@ -21,27 +21,37 @@ from tenants.wall.acting import acting_for
 def load(told: Row, shift: Shift, directory: Directory) -> None:
     """Each block in the name of whoever keeps it: engineers their models and software, the account team the capacity."""
     for row in told["participants"]:
-        participation = directory.participations[row["slug"]]
-        ml = directory.actor(field(row, "team.contacts.ml"))
+        slug, ml = row["slug"], directory.actor(field(row, "team.contacts.ml"))
         account = directory.actor(row["team"].get("account_team"))
-        with acting_for(participation.tenant_id), one_action():
-            for model in row["models"]:
-                _once(_model(model), participation, ml, "code")
-            for use in [use for told_use in uses(row) for use in frameworks(told_use)]:
-                _once(FrameworkUse(**use), participation, ml, "name", "core_version")
-            for component, version in row["software"].items():
-                _once(SoftwareVersion(component=component, software_version=version), participation, ml, "component")
-            for block, key in blocks.read(row, shift):
-                _once(block, participation, ml, *key)
-            gate = participation.cycle.stage_gate_on
-            if gate and "milestones" not in row:
-                _once(Milestone(title="Stage gate", kind="gate", due_on=gate), participation, ml, "title")
-        with acting_for(participation.tenant_id), one_action():
-            for quota in row["quota"]:
-                _once(_grant(quota), participation, account, "instance_type", "region")
-            for reservation in told["reservations"]:
-                if reservation["participant"] == row["slug"]:
-                    _once(_reservation(reservation, shift), participation, account, "external_id")
+        reservations = [one for one in told["reservations"] if one["participant"] == slug]
+        _load(row, directory.participations[slug], shift, ml, account, _of(reservations, None))
+        for other in row.get("other_participations", []):
+            place = directory.others[slug, other["cycle"]]
+            _load(other, place, shift, ml, account, _of(reservations, other["cycle"]))
+
+
+def _of(rows: list[Row], in_cycle: str | None) -> list[Row]:
+    return [row for row in rows if row.get("in_cycle") == in_cycle]
+
+
+def _load(row: Row, participation: Participation, shift: Shift, ml: str, account: str, reservations: list[Row]) -> None:
+    with acting_for(participation.tenant_id), one_action():
+        for model in row["models"]:
+            _once(_model(model), participation, ml, "code")
+        for use in [use for told_use in uses(row) for use in frameworks(told_use)]:
+            _once(FrameworkUse(**use), participation, ml, "name", "core_version")
+        for component, version in row["software"].items():
+            _once(SoftwareVersion(component=component, software_version=version), participation, ml, "component")
+        for block, key in blocks.read(row, shift):
+            _once(block, participation, ml, *key)
+        gate = participation.cycle.stage_gate_on
+        if gate and "milestones" not in row and "slug" in row:
+            _once(Milestone(title="Stage gate", kind="gate", due_on=gate), participation, ml, "title")
+    with acting_for(participation.tenant_id), one_action():
+        for quota in row["quota"]:
+            _once(_grant(quota), participation, account, "instance_type", "region")
+        for reservation in reservations:
+            _once(_reservation(reservation, shift), participation, account, "external_id")
 
 
 def _once(block: Any, participation: Participation, by: str, *key: str) -> None:

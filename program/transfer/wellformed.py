@@ -117,6 +117,7 @@ def _walk(value: Any, place: str, path: str) -> Iterator[str]:
 def _text(value: str, place: str, path: str) -> Iterator[str]:
     if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
         yield f"{place}: holds a character that no text has (NUL or half of a pair)"
+    path = path.replace("participants.other_participations.", "participants.")  # a record like that of the participant
     parent, _dot, name = path.rpartition(".")
     found = COLUMNS.get(path) or COLUMNS.get(f"{parent}.*")
     if found is not None:

@@ -22,6 +22,7 @@ from django.urls import reverse
 
 from clusters.actions.capacity import ask as ask_for_capacity
 from clusters.budgets.actions import enter_rate
+from clusters.budgets.actions import set_to as set_budget
 from clusters.models import AlertIntake, CloudAccount, Cluster, Job, Operation
 from program.transfer import clusters, importing, programme_file
 from program.transfer.blocks import BLOCKS
@@ -32,8 +33,9 @@ from program.transfer.words import RULES
 from program.transfer.writing import whole
 from program.transfer.writing.names import number, numbered, stamp, unique
 from support.writing import moment as by_the_database
+from tenants.actions import add_record
 from tenants.history.models import Entry
-from tenants.models import ApiToken, Membership, Programme, Tenant
+from tenants.models import ApiToken, Cycle, Membership, Milestone, Participation, Programme, Tenant
 from tenants.secret_fields import SecretField
 from tenants.wall.acting import acting_for, reading_everyone
 from tests import town as towns
@@ -229,6 +231,18 @@ def test_what_people_did_since_comes_back_too_and_no_secret_is_in_it():
                 participation=world.participations["hoshi"], kind="fewer", instance_type="p5.48xlarge", instances=3,
                 region="ap-northeast-1", starts_on=later, reason="given back", by=by,
             )  # fmt: skip
+        running = world.participations["hoshi"]
+        coming = Cycle.objects.create(
+            programme=running.cycle.programme, code="C9", name="Next", state="preparing", starts_on=date(2031, 1, 1)
+        )
+        with acting_for(world.hoshi, staff=True):
+            next_one = add_record(
+                block=Participation(tenant=world.hoshi, cycle=coming, code="C9-01", project="x"), by=by
+            )
+            add_record(
+                block=Milestone(tenant=world.hoshi, participation=next_one, title="G", kind="gate", due_on=day), by=by
+            )
+            set_budget(participation=next_one, amount=Decimal(70), line="C9", why="plan", by=by)
         Membership.objects.filter(person=gone).update(ends_on=date(2031, 1, 1), starts_on=date(2020, 1, 1))
         now, secrets = by_the_database(None), {*kept_secret()}
         once = written(now)
@@ -239,6 +253,15 @@ def test_what_people_did_since_comes_back_too_and_no_secret_is_in_it():
     rows = ("budget_rows", "budget_limits", "calls", "duty_shifts", "capacity_requests", "exchange_rates")
     assert all(read(once)[name] for name in rows) and read(once)["calls"][0]["applications"][0]["scores"]
     assert any(quota.get("steps") for row in read(once)["participants"] for quota in row["quota"])
+    [hoshi] = [row for row in read(once)["participants"] if row["slug"] == "hoshi"]
+    assert hoshi["cycle"] == running.cycle.code and hoshi["clusters"] and "in_cycle" not in hoshi["clusters"][0]
+    assert [(one["cycle"], one["milestones"][0]["title"]) for one in hoshi["other_participations"]] == [("C9", "G")]
+    assert [row["delta"] for row in read(once)["budget_rows"] if row.get("in_cycle") == "C9"] == ["70.00"]
+    wrong = read(once)
+    wrong["budget_rows"][0]["in_cycle"] = "C8"
+    assert [
+        line for line in programme_file.problems(wrong) if line.startswith("budget_rows[0].in_cycle: C8 is no cycle")
+    ]
     assert any("uploaded" in line for line in read(once)["meta"]["left_out"])
     importing.load(read(once), lambda line: None)
     twice = written(now)

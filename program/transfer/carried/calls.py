@@ -38,7 +38,7 @@ def calls(writing: Writing) -> list[Row]:
     """By their openings, each with its applications."""
     applications: defaultdict[UUID, list[Row]] = defaultdict(list)
     versions, scores = _by_application(writing)
-    places = {row.pk for row in writing.participations}
+    places = set(writing.all_participations)
     for row in Application.objects.select_related("tenant").order_by("number", "pk"):
         told = columns.told(row, ANSWERS) | {"state": row.state}
         if not row.tenant.is_office:

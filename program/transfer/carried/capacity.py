@@ -9,6 +9,7 @@ from uuid import UUID
 
 from clusters import states
 from clusters.models import CapacityRequest, LedgerRow, QuotaGrant
+from program.transfer import records
 from program.transfer.carried import columns
 from program.transfer.dates import Row
 from program.transfer.one_action import one_action
@@ -28,9 +29,10 @@ STEP = ("option", "delta", "starts_on", "ends_on", "why", "created_at")
 
 def capacity_requests(writing: Writing) -> list[Row]:
     """By participant and in the order in which they were asked."""
-    rows = CapacityRequest.objects.filter(participation__in=writing.participations).order_by("created_at", "number")
+    rows = CapacityRequest.objects.filter(participation__in=writing.all_participations).order_by("created_at", "number")
     found = [
         {"participant": writing.slugs[row.tenant_id]}
+        | writing.in_cycle(row.participation_id)
         | columns.told(row, ASKED)
         | {"asked_by": writing.actor(row.asked_by), "state": row.state}
         | (columns.told(row, DECIDED) | {"decided_by": writing.actor(row.decided_by)} if row.decided_by else {})
@@ -41,7 +43,7 @@ def capacity_requests(writing: Writing) -> list[Row]:
 
 def steps(writing: Writing) -> defaultdict[UUID, list[Row]]:
     """Grant -> its rows; those of a single row without an end that holds already need none, the sum says it."""
-    rows = LedgerRow.objects.filter(grant__isnull=False, participation__in=writing.participations)
+    rows = LedgerRow.objects.filter(grant__isnull=False, participation__in=writing.all_participations)
     found: defaultdict[UUID, list[LedgerRow]] = defaultdict(list)
     for row in rows.select_related("request").order_by("created_at", "starts_on", "delta", "pk"):
         found[row.grant_id].append(row)
@@ -69,10 +71,10 @@ def problems(told: Row) -> Iterator[str]:
         yield from columns.person(row, "decided_by", people, where)
         if row.get("state") not in states.CAPACITY_REQUEST:
             yield f"{where}.state: {str(row.get('state'))[:60]} is no state of a request"
-    for number, participant in enumerate(told["participants"]):
-        asked = {row.get("number") for row in _asked(told, participant["slug"])}
-        for place, quota in enumerate(participant["quota"]):
-            at = f"participants[{number}].quota[{place}].steps"
+    for place_of, slug, record in records.of(told):
+        asked = {row.get("number") for row in _asked(told, slug)}
+        for place, quota in enumerate(record["quota"]):
+            at = f"{place_of}.quota[{place}].steps"
             yield from columns.shapes(quota.get("steps", []), at)
             for where, row in columns.rows(quota.get("steps", []), at):
                 yield from columns.problems(LedgerRow, row, STEP, where)
@@ -90,16 +92,15 @@ def _asked(told: Row, slug: str) -> list[Row]:
 def load(past: Past) -> int:
     """What is there stays; nothing is granted anew, the rows of the ledger say what was. Returns how many requests came in."""
     count = 0
-    for participant in past.told["participants"]:
-        place = past.who.participations[participant["slug"]]
+    for slug, in_cycle, place, record in past.records():
         with acting_for(place.tenant_id, staff=True):
             there = set(CapacityRequest.objects.filter(participation=place).values_list("number", flat=True))
-            for row in past.of("capacity_requests", participant["slug"]):
-                if row["number"] not in there:
+            for row in past.of("capacity_requests", slug):
+                if row.get("in_cycle") == in_cycle and row["number"] not in there:
                     with one_action():
                         _request(past, row, place)
                     count += 1
-            for quota in participant["quota"]:
+            for quota in record["quota"]:
                 _steps(past, quota, place)
     return count
 

@@ -14,7 +14,7 @@ from program.transfer.one_action import one_action
 from program.transfer.past.rows import Past, imported
 from program.transfer.writing.names import Writing
 from tenants.history import timeline
-from tenants.models import Programme
+from tenants.models import Participation, Programme
 from tenants.wall.acting import acting_for
 
 ROW = ("line", "delta", "currency", "why", "reference", "created_at")
@@ -24,9 +24,10 @@ RATE = ("of", "rate", "currency", "starts_on", "source", "created_at")
 
 def budget_rows(writing: Writing) -> list[Row]:
     """By participant and in the order in which they were written."""
-    rows = BudgetRow.objects.filter(participation__in=writing.participations)
+    rows = BudgetRow.objects.filter(participation__in=writing.all_participations)
     found = [
         {"participant": writing.slugs[row.tenant_id]}
+        | writing.in_cycle(row.participation_id)
         | columns.told(row, ROW)
         | ({"moved": str(row.moved)} if row.moved else {})
         | {"by": writing.actor(row.by)}
@@ -37,16 +38,17 @@ def budget_rows(writing: Writing) -> list[Row]:
 
 def budget_limits(writing: Writing) -> list[Row]:
     """Of whom something else holds than the programme has, or who was told of the limit already."""
-    rows = BudgetWatch.objects.filter(participation__in=writing.participations).order_by("pk")
+    rows = BudgetWatch.objects.filter(participation__in=writing.all_participations).order_by("pk")
     found = [(row, columns.told(row, WATCH)) for row in rows]
     told = [
         {"participant": writing.slugs[row.tenant_id]}
+        | writing.in_cycle(row.participation_id)
         | {name: value for name, value in values.items() if value != 0}
         | ({"paused_by": writing.actor(row.paused_by)} if row.paused_by else {})
         for row, values in found
         if any(values.values())
     ]
-    return sorted(told, key=lambda row: row["participant"])
+    return sorted(told, key=lambda row: (row["participant"], row.get("in_cycle", "")))
 
 
 def exchange_rates(writing: Writing) -> list[Row]:
@@ -82,16 +84,18 @@ def _is_id(text: object) -> bool:
 def load(past: Past) -> int:
     """What is there stays: a participation that has rows gets none. Returns how many rows came in."""
     count = 0
-    for participant in past.told["participants"]:
-        slug = participant["slug"]
-        place = past.who.participations[slug]
+    for slug, in_cycle, place, _record in past.records():
+        rows, limits = (
+            [row for row in past.of(section, slug) if row.get("in_cycle") == in_cycle]
+            for section in ("budget_rows", "budget_limits")
+        )
         with acting_for(place.tenant_id, staff=True):
             if not BudgetRow.objects.filter(participation=place).exists():
-                for row in past.of("budget_rows", slug):
+                for row in rows:
                     with one_action():
-                        _row(past, row, slug)
+                        _row(past, row, place)
                     count += 1
-            for row in past.of("budget_limits", slug):
+            for row in limits:
                 if not BudgetWatch.objects.filter(participation=place).exists():
                     by = past.actor(row["paused_by"]) if "paused_by" in row else ""
                     values = columns.values(BudgetWatch, row, WATCH, past.shift)
@@ -102,8 +106,8 @@ def load(past: Past) -> int:
     return count
 
 
-def _row(past: Past, row: Row, slug: str) -> None:
-    place, by = past.who.participations[slug], past.actor(row.get("by"))
+def _row(past: Past, row: Row, place: Participation) -> None:
+    by = past.actor(row.get("by"))
     before = sum(one.delta for one in BudgetRow.objects.filter(participation=place, currency=row["currency"]))
     made = BudgetRow.objects.create(
         tenant_id=place.tenant_id, participation=place, by=by, moved=UUID(row["moved"]) if "moved" in row else None,

@@ -57,7 +57,7 @@ def load_quota_requests(past: Past) -> int:
 
 def _quota_request(past: Past, row: Row) -> None:
     by = past.of_team(row["participant"], "account_team")
-    participation = past.who.participations[row["participant"]]
+    participation = past.who.place(row["participant"], row)
     asked = QuotaRequest(
         tenant_id=participation.tenant_id,
         participation=participation,

@@ -87,7 +87,7 @@ def load_onboarding(past: Past) -> int:
     told, count = past.told.get("onboarding", {}), 0
     for row in told.get("sessions", []):
         with acting_for(past.who.tenants[row["participant"]], staff=True):
-            participation = past.who.participations[row["participant"]]
+            participation = past.who.place(row["participant"], row)
             if not Onboarding.objects.filter(participation=participation).exists():
                 with one_action():
                     _onboarding(past, row, row.get("checklist", told["checklist"]))
@@ -96,7 +96,7 @@ def load_onboarding(past: Past) -> int:
 
 
 def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
-    participation, lead = past.who.participations[row["participant"]], past.who.people[row["lead_sa"]]
+    participation, lead = past.who.place(row["participant"], row), past.who.people[row["lead_sa"]]
     apart = row.get("not_applicable", {})
     made = Onboarding.objects.create(
         tenant_id=participation.tenant_id,
@@ -144,11 +144,11 @@ def load_reports(past: Past) -> int:
     """They are owed from the cycle's first day; one that nobody calls late was handed in by its own."""
     count = 0
     for participant in past.told["participants"]:
-        participation = past.who.participations[participant["slug"]]
-        with acting_for(participation.tenant_id, staff=True):
-            there = set(Report.objects.filter(participation=participation).values_list("kind", "period"))
-            for row in past.of("reports", participant["slug"]):
-                if (row["kind"], past.month(row["period"])) not in there:
+        slug = participant["slug"]
+        with acting_for(past.who.tenants[slug], staff=True):
+            there = set(Report.objects.values_list("participation_id", "kind", "period"))
+            for row in past.of("reports", slug):
+                if (past.who.place(slug, row).pk, row["kind"], past.month(row["period"])) not in there:
                     with one_action():
                         _report(past, row)
                     count += 1
@@ -156,7 +156,7 @@ def load_reports(past: Past) -> int:
 
 
 def _report(past: Past, row: Row) -> None:
-    participation = past.who.participations[row["participant"]]
+    participation = past.who.place(row["participant"], row)
     report = Report.objects.create(
         tenant_id=participation.tenant_id,
         participation=participation,

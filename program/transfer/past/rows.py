@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from program.transfer import records
 from program.transfer.dates import Row, Shift, field
 from program.transfer.directory import OFFICE, Directory
 from tenants.history.models import Entry
 from tenants.history.timeline import IMPORT
-from tenants.models import Cycle, Tenant
+from tenants.models import Cycle, Participation, Tenant
 
 NOON = time(12)
 MONTH = re.compile(r"\d{4}-\d{2}")
@@ -30,6 +32,12 @@ class Past:
     def of(self, section: str, slug: str) -> list[Row]:
         """The rows of a section that are about one participant."""
         return [row for row in self.told.get(section, []) if row.get("participant") == slug]
+
+    def records(self) -> Iterator[tuple[str, str | None, Participation, Row]]:
+        """(slug, `in_cycle` of the rows about it, the participation, its record) of every participation."""
+        for _where, slug, record in records.of(self.told):
+            other = self.who.others.get((slug, record["cycle"])) if "slug" not in record else None
+            yield slug, record["cycle"] if other else None, other or self.who.participations[slug], record
 
     def actor(self, handle: str | None) -> str:
         return self.who.actor(handle)

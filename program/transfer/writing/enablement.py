@@ -18,8 +18,10 @@ def onboarding(writing: Writing) -> Row:
     steps: defaultdict[UUID, list[OnboardingStep]] = defaultdict(list)
     for step in OnboardingStep.objects.filter(tenant__in=list(writing.slugs)).order_by("position", "pk"):
         steps[step.onboarding_id].append(step)
-    rows = Onboarding.objects.filter(participation__in=[row.pk for row in writing.participations])
-    found = sorted(rows, key=lambda row: (writing.of_tenant[row.tenant_id].code, writing.slugs[row.tenant_id]))
+    rows = Onboarding.objects.filter(participation__in=writing.all_participations)
+    found = sorted(
+        rows, key=lambda row: (writing.of_tenant[row.tenant_id].code, writing.slugs[row.tenant_id], row.held_at)
+    )
     usual = [step.text for step in steps[found[0].pk]] if found else []
     return {
         "checklist": usual,
@@ -32,6 +34,7 @@ def _onboarding(writing: Writing, row: Onboarding, steps: list[OnboardingStep], 
     apart = {step.text: step.why for step in steps if step.state == "not_applicable"}
     return {
         "participant": writing.slugs[row.tenant_id],
+        **writing.in_cycle(row.participation_id),
         "lead_sa": writing.handle(row.lead_id),
         "session_at": stamp(row.held_at),
         "duration_min": row.minutes,
@@ -70,11 +73,12 @@ def sessions(writing: Writing) -> list[Row]:
 
 
 def reports(writing: Writing) -> list[Row]:
-    rows = Report.objects.filter(participation__in=[row.pk for row in writing.participations])
+    rows = Report.objects.filter(participation__in=writing.all_participations)
     found = sorted(rows, key=lambda row: (writing.of_tenant[row.tenant_id].code, row.due_on, row.kind, row.period))
     return [
         {
             "participant": writing.slugs[row.tenant_id],
+            **writing.in_cycle(row.participation_id),
             "kind": row.kind,
             "period": row.period,
             "due_on": day(row.due_on),

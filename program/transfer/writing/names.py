@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from program.transfer.dates import Row
 from tenants.models import ApiToken, Cycle, Membership, Participation, Person, Programme, Tenant
+from tenants.participating import current_first
 
 ENGINE = "engine"
 
@@ -39,11 +40,31 @@ class Writing:
         )
 
     @cached_property
+    def every(self) -> dict[UUID, list[Participation]]:
+        """Participant -> all of its participations, the one that pages speak of first."""
+        rows = current_first().select_related("tenant", "cycle")
+        found: defaultdict[UUID, list[Participation]] = defaultdict(list)
+        for row in sorted(rows, key=lambda one: (one.rank, -one.cycle.starts_on.toordinal(), one.cycle.code)):
+            found[row.tenant_id].append(row)
+        return found
+
+    @cached_property
     def participations(self) -> list[Participation]:
-        """The newest of each participant, in the order of their codes."""
-        rows = Participation.objects.select_related("tenant", "cycle").order_by("cycle__starts_on", "created_at", "pk")
-        newest = {row.tenant_id: row for row in rows}
-        return sorted(newest.values(), key=lambda row: (row.code, row.tenant.slug))
+        """Of each participant the one that pages speak of, in the order of their codes."""
+        return sorted((rows[0] for rows in self.every.values()), key=lambda row: (row.code, row.tenant.slug))
+
+    @cached_property
+    def all_participations(self) -> list[UUID]:
+        return [row.pk for rows in self.every.values() for row in rows]
+
+    def in_cycle(self, participation: UUID | None) -> Row:
+        """What names a participation beside its participant, where it is another than the one that pages speak of."""
+        code = self._others.get(participation) if participation else None
+        return {"in_cycle": code} if code else {}
+
+    @cached_property
+    def _others(self) -> dict[UUID, str]:
+        return {row.pk: row.cycle.code for rows in self.every.values() for row in rows[1:]}
 
     @cached_property
     def of_tenant(self) -> dict[UUID, Participation]:

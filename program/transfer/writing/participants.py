@@ -16,13 +16,14 @@ from program.transfer.clusters import CUSTOMER_MANAGED
 from program.transfer.dates import Row
 from program.transfer.words import AMOUNTS, DEGREES, DUTIES, FAMILIES, FILE_SYSTEMS
 from program.transfer.writing.coming import in_service
-from program.transfer.writing.names import Writing, day, number, stamp, told
+from program.transfer.writing.names import Writing, number, stamp, told
 from tenants.history.models import Entry
 from tenants.models import (
     Assignment,
     Contact,
     FrameworkUse,
     Membership,
+    Participation,
     SoftwareVersion,
     TrainingModel,
 )
@@ -35,49 +36,62 @@ NOT_CARRIED = ("node_setup",)
 
 
 def participants(writing: Writing) -> list[Row]:
-    places = [row.pk for row in writing.participations]
+    places = writing.all_participations
     models, uses = _by_place(TrainingModel, places, "code"), _by_place(FrameworkUse, places, "name", "pk")
     software = _by_place(SoftwareVersion, places, "component")
     grants = _by_place(QuotaGrant, places, "instance_type", "region")
     teams, clusters, accounts = _teams(writing), _clusters(writing), _accounts()
     steps = capacity.steps(writing)
     kept, contacts = blocks.written(places), _contacts(writing)
+
+    def record(row: Participation) -> Row:
+        declared = [each for each in software[row.pk] if each.source == "declared"]
+        return {
+            "models": [_model(model) for model in models[row.pk]],
+            **_frameworks(uses[row.pk]),
+            "software": {each.component: each.software_version for each in declared},
+            **kept[row.pk],
+            "quota": [_quota(grant, steps[grant.pk]) for grant in grants[row.pk]],
+        }
+
+    def others(rows: list[Participation]) -> Row:
+        found = [
+            _who(row)
+            | told(allowed_regions=sorted(row.allowed_regions) or None, support_plan=row.support_plan)
+            | record(row)
+            for row in rows
+        ]
+        return {"other_participations": found} if found else {}
+
     return [
-        told(
-            code=row.code,
-            slug=row.tenant.slug,
-            name=row.tenant.name,
-            kind=row.organisation_kind,
-            sector=row.sector,
-            staff_size=row.staff_size,
-            cycle=row.cycle.code,
-            project=row.project,
-            state=row.state,
+        told(slug=row.tenant.slug, name=row.tenant.name)
+        | _who(row)
+        | told(
             provider_account=accounts.get(row.tenant_id),
             support_plan=row.support_plan,
-            abstract=row.abstract or None,
-            provider=row.provider or None,
-            starts_on=day(row.starts_on),
-            ends_on=day(row.ends_on),
-            gate=row.gate or None,
-            gate_on=day(row.gate_on),
-            gate_why=row.gate_why or None,
             allowed_regions=sorted(row.allowed_regions) or None,
         )
         | {
             "team": teams[row.tenant_id],
-            "models": [_model(model) for model in models[row.pk]],
-            **_frameworks(uses[row.pk]),
-            "software": {
-                each.component: each.software_version for each in software[row.pk] if each.source == "declared"
-            },
-            **kept[row.pk],
+            **record(row),
             "contact_list": contacts[row.tenant_id],
-            "quota": [_quota(grant, steps[grant.pk]) for grant in grants[row.pk]],
             "clusters": clusters[row.tenant_id],
+            **others(writing.every[row.tenant_id][1:]),
         }
         for row in writing.participations
     ]
+
+
+def _who(row: Participation) -> Row:
+    return told(
+        code=row.code,
+        kind=row.organisation_kind,
+        sector=row.sector,
+        staff_size=row.staff_size,
+        cycle=row.cycle.code,
+        project=row.project,
+        state=row.state,
+    )
 
 
 def _contacts(writing: Writing) -> defaultdict[UUID, list[Row]]:
@@ -211,6 +225,7 @@ def _clusters(writing: Writing) -> defaultdict[UUID, list[Row]]:
         found[row.tenant_id].append(
             told(
                 name=row.name,
+                **writing.in_cycle(row.participation_id),
                 orchestrator=row.orchestrator,
                 account=row.account.account_id if row.account.account_id != first.get(row.tenant_id) else None,
                 region=row.region,

@@ -68,7 +68,7 @@ SECTIONS: dict[str, Callable[[Writing], Any]] = {
 LEFT_OUT = (
     "Files that people uploaded: they lie in the store of files and are copied with it.",
     "Secrets: passwords, second steps, tokens, the links of invitations and applications, external ids of accounts.",
-    "Participations before the newest of each participant; the files of imports; mails and whether they arrived.",
+    "The files of imports; mails and whether they arrived; sessions and reviews of other cycles than the one that runs.",
     "What is read from the cloud again: service quotas, nodes, the logs of jobs, preflights, plans.",
 )
 
