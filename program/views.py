@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.contrib import messages
 from django.db.models import Count, Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -27,7 +27,6 @@ from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
 from support import states as case_states
-from tenants import participating
 from tenants.entries import WORK_AGAIN
 from tenants.forms import ANY
 from tenants.history import timeline
@@ -35,7 +34,6 @@ from tenants.models import (
     Assignment,
     FrameworkUse,
     Membership,
-    Participation,
     SoftwareVersion,
     Tenant,
     TrainingModel,
@@ -49,12 +47,12 @@ from tenants.wall.access import allow
 from tenants.wall.acting import acting_for
 from tenants.web import live
 from tenants.web.attempt import see_other
+from tenants.web.choosing import chosen
 from tenants.work import due, overview
 from tenants.work.models import Due, Lane
 
 MOST_CLUSTERS = 50
 MOST_CASES = 10
-MOST_CYCLES = 20
 NEWEST_ENTRIES = 8
 NEWEST_REQUESTS = 10
 MOST_MINUTES = 8
@@ -194,8 +192,9 @@ def _summary(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, 
 
 def _record(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, Any]:
     edits, now = request.role in roles.EDIT_RECORD, timezone.now()
-    every = list(participating.current_first().select_related("cycle")[:MOST_CYCLES])
-    place, is_current = _chosen(request, every)
+    choice = chosen(request)
+    place = choice.place
+    is_current = place is None or place == choice.places[0]
     of = {"participation": place}
     models = list(TrainingModel.objects.filter(**of).order_by("code"))
     frameworks = list(FrameworkUse.objects.filter(**of).order_by("name"))
@@ -205,8 +204,8 @@ def _record(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, A
     aged = {"model": models, "framework": frameworks, "software": software}
     return record_progress.shown(now, today, place.pk if place else None, **aged) | {
         "participation": place,
-        "other_records": [one for one in every if one != place],
-        "record_of": "" if is_current or place is None else f"?participation={place.pk}",
+        "choice": choice,
+        "record_of": "" if is_current else choice.of,
         "models": [_with_progress(model) for model in models],
         "frameworks": [(use, _degrees(use), check(use, places)) for use in frameworks],
         "software": side_by_side(software),
@@ -225,17 +224,6 @@ def _record(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, A
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
         "may_edit_storage": request.role in roles.OPERATE,
     }
-
-
-def _chosen(request: HttpRequest, every: list[Participation]) -> tuple[Participation | None, bool]:
-    """Whose record is shown: the current participation's, or another one's that was asked for; and whether it is the current."""
-    asked = request.GET.get("participation", "")
-    if not asked:
-        return (every[0] if every else None), True
-    found = next((one for one in every if str(one.pk) == asked), None)
-    if found is None:
-        raise Http404
-    return found, found == every[0]
 
 
 def _owed(request: HttpRequest) -> dict[str, Any]:

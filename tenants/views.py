@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -38,6 +39,7 @@ from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import pages
 from tenants.web.attempt import attempt, posted, see_other
+from tenants.web.choosing import chosen
 from tenants.web.problems import Refused, Stale
 from tenants.web.tables import as_csv
 
@@ -290,25 +292,25 @@ def edit_participation(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def confirm_block(request: HttpRequest) -> HttpResponse:
     """Say that a block of the record is still right."""
-    participation = _participation(request.POST.get("participation", ""))
+    participation = _participation(request)
     actions.confirm_block(participation=participation, block=request.POST.get("block", ""), by=request.actor)
     messages.success(request, _("It counts as fresh again."))
     return see_other(_record_page(request, participation.pk))
 
 
-def _participation(asked: str) -> Participation:
-    """The participation that was asked for, or the one that pages speak of first. Raises Http404."""
-    rows = participating.current_first()
-    try:
-        return get_object_or_404(rows, pk=UUID(asked)) if asked else get_object_or_404(rows[:1])
-    except ValueError:
-        raise Http404 from None
+def _participation(request: HttpRequest) -> Participation:
+    """The participation that the address speaks of. Raises Http404 where there is none."""
+    found = chosen(request).place
+    if found is None:
+        raise Http404
+    return found
 
 
 def _record_page(request: HttpRequest, participation: UUID) -> str:
     """Where the record of a participation is read; an earlier cycle's says which."""
-    current = participating.current_first().values_list("pk", flat=True).first()
-    of = "" if participation == current else f"?participation={participation}"
+    first, *others = participating.current_first().values_list("pk", "code")
+    code = next((code for pk, code in others if pk == participation), "")
+    of = f"?{urlencode({'of': code})}" if code else ""
     return f"{reverse('participant', args=[request.tenant.slug])}{of}#record"
 
 
@@ -372,7 +374,7 @@ def _as_typed(form: forms.BaseForm, name: str) -> Any:
 
 def _add_block(request: HttpRequest, block: Block, form_class: type[forms.ModelForm]) -> HttpResponse:
     model, title = block.model, block.adding
-    participation = _participation(request.GET.get("participation", ""))
+    participation = _participation(request)
     data = request.POST.copy() if request.method == "POST" else None
     if data is not None:
         data["version"] = "1"
