@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.db.models.functions import Now
 
-from clusters import states
+from clusters import reservation_telling, states
 from clusters.actions import reservations as acting
 from clusters.engine.facts import ENGINE
 from clusters.models import Reservation
@@ -34,7 +34,8 @@ def _write(row: Reservation, todo: Next) -> None:
     if todo.warned != row.warned:
         Reservation.objects.filter(pk=row.pk).update(warned=todo.warned)
     if todo.warn is not None:
-        timeline.record(
+        entry = timeline.record(
             states.RESERVATION_ENDS_SOON if todo.warn <= 3 else states.RESERVATION_ENDS, about=row, by=ENGINE,
             what=row.in_words(), key=str(row.pk), days=todo.warn, ends=row.ends_at.isoformat(timespec="minutes"),
         )  # fmt: skip
+        reservation_telling.tell(row, entry)

@@ -13,7 +13,9 @@ from clusters.models import LedgerRow, Reservation, Revision
 from clusters.reserving import Held, Next, follow
 from support.models import Case
 from support.triage import triage
+from tenants import mail
 from tenants.history.models import Entry
+from tenants.models import Delivery
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tenants.work import due
@@ -124,6 +126,16 @@ def test_from_the_wish_to_the_end_with_each_warning_once(world):
     assert told == [
         ("reservation.ends", 14), ("reservation.ends", 7), ("reservation.ends_soon", 3), ("reservation.ends_soon", 1),
     ]  # fmt: skip
+    with acting_for(world.hoshi, staff=True):
+        first = Delivery.objects.filter(kind="reservation-ends", key=str(rows[0].pk)).select_related("person", "tenant")
+        names = {"Account Team", "Business Lead@Hoshi", "Platform Engineer@Hoshi"}
+        assert names <= {one.person.name for one in first}
+        assert Delivery.objects.filter(kind="reservation-ends").count() == 4 * len(first)
+        last = Delivery.objects.filter(kind="reservation-ends", key=str(rows[3].pk)).first()
+        message = mail.compose(last)
+        assert "4 × p5.48xlarge are reserved for 1 more day" in message.subject and "/reservations/" in message.body
+        Reservation.objects.filter(pk=row.pk).update(ends_at=timezone.now() + days(30))
+        assert "nothing to say" in mail.compose(last)  # extended before it was sent
     for _warning in range(2):
         triage(due.claim(["triage"]))
     with acting_for(world.hoshi, staff=True):
