@@ -9,17 +9,21 @@ from datetime import date, timedelta
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from tenants import entries
+from tenants import entries, mail
 from tenants.actions import because
 from tenants.history import timeline
 from tenants.inviting import overlap, refuse_unfit_days
-from tenants.models import Assignment, Membership, Person, Tenant, holding
+from tenants.models import Assignment, Delivery, Membership, Person, Tenant, holding
 from tenants.wall import roles
+from tenants.wall.access import Seat
 from tenants.web.problems import Refused
 from tenants.web.templatetags.show import DUTY_WORDS
 
 DUTIES = ("lead", "deputy", "account", "frameworks")  # in the order in which pages show them
+# Whoever steps in for a lead for some days is its deputy; any other duty is simply held by two.
+STEPS_IN_AS = {"lead": "deputy"}
 # Whoever only reads, answers for one component or is a program looks after nobody.
 LOOK_AFTER = (
     roles.LEAD_ARCHITECT,
@@ -92,8 +96,41 @@ def name_somebody(
         for row in there:
             _hand_over(row, first, by, why)
     made = Assignment.objects.create(person=person, tenant=tenant, duty=duty, starts_on=first, ends_on=ends_on)
-    timeline.record(entries.ASSIGNED, about=tenant, by=by, **_told(made), **because(why))
+    kind = entries.STEPS_IN if ends_on else entries.ASSIGNED
+    timeline.record(kind, about=tenant, by=by, **_told(made), **because(why))
+    if person.actor != by:
+        mail.tell(person=person, tenant=tenant, kind=GIVEN, key=str(made.pk))
     return made
+
+
+def give_on(
+    *,
+    assignment: Assignment,
+    person: Person,
+    by: str,
+    starts_on: date | None = None,
+    ends_on: date | None = None,
+    why: str = "",
+) -> Assignment:
+    """Give a duty to a colleague from a day (today unless said): for good, or until a day for as long as one is away.
+
+    Until a day, the colleague stands beside whoever has it, and that ends by itself; for good, whoever had it has it no
+    longer. Raises Refused (409, 422).
+    """
+    row = _held(assignment)
+    first = starts_on or timezone.now().date()
+    if person.pk == row.person_id:
+        raise _unfit("person", _("%(name)s has this duty already; choose a colleague."), name=person)
+    if row.ends_on is not None and first > row.ends_on:
+        raise _unfit("starts_on", _("This duty ends by itself on %(until)s; choose an earlier day."), until=row.ends_on)
+    told = {"tenant": row.tenant, "person": person, "by": by, "starts_on": first, "why": why}
+    if ends_on is not None:
+        return name_somebody(duty=STEPS_IN_AS.get(row.duty, row.duty), ends_on=ends_on, **told)
+    until = row.ends_on
+    if row.duty != "lead":  # a new lead takes over by itself
+        refuse_unfit_days(first, until, timezone.now().date())
+        _hand_over(row, first, by, why)
+    return name_somebody(duty=row.duty, ends_on=until, takes_over=True, **told)
 
 
 def _hand_over(row: Assignment, first: date, by: str, why: str) -> None:
@@ -157,3 +194,21 @@ def words(duties: Iterable[str] = DUTIES) -> list[tuple[str, str]]:
 def _unfit(field: str, sentence: str, **told: object) -> Refused:
     said = sentence % {name: ", ".join(value) if isinstance(value, tuple) else value for name, value in told.items()}
     return Refused(field, said, status=422, fields={field: [said]}, field=field)
+
+
+def _compose(delivery: Delivery, place: Seat) -> mail.Message | None:
+    row = Assignment.objects.filter(pk=int(delivery.key), ended_at=None).select_related("tenant").first()
+    if row is None:
+        return None
+    slug = row.tenant.slug
+    addresses = {"sheet": mail.address("hand_over", slug), "address": f"{mail.address('people', slug)}#team"}
+    return mail.Message("tenants/mail/looks_after.txt", {"row": row, "duty": DUTY_WORDS[row.duty], **addresses})
+
+
+GIVEN = mail.kind(
+    "looks-after",
+    name=gettext_lazy("Participant given to somebody"),
+    label=gettext_lazy("You look after a participant from now on, or step in for a colleague"),
+    help=gettext_lazy("For whom, as what, from when to when, and where the hand-over sheet is."),
+    compose=_compose,
+)

@@ -55,6 +55,29 @@ class NameForm(forms.Form):
         return self.people[self.cleaned_data["person"]]
 
 
+class GiveOnForm(forms.Form):
+    """To which colleague; with a last day only for as long as whoever has it is away."""
+
+    person = forms.ChoiceField(label=gettext_lazy("To whom"))
+    starts_on = day(gettext_lazy("From"), required=False, help_text=gettext_lazy("Empty: from now on."))
+    ends_on = day(
+        gettext_lazy("Until"),
+        required=False,
+        help_text=gettext_lazy(
+            "With a day: the colleague steps in until then, and it ends by itself. Empty: given on for good."
+        ),
+    )
+    why = why()
+
+    def __init__(self, *args: Any, people: Iterable[Person], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.people = {str(person.pk): person for person in people}
+        self.fields["person"].choices = [("", "–"), *((pk, str(one)) for pk, one in self.people.items())]  # type: ignore[attr-defined]
+
+    def clean_person(self) -> Person:
+        return self.people[self.cleaned_data["person"]]
+
+
 class DaysForm(forms.Form):
     """Another last day."""
 
@@ -122,6 +145,31 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
         request, form, refused, title=_("End this duty"), about=_about(row), submit=_("End it"), tone="bad",
         lead=_("It ends at once. Open cases and action items stay with whoever owns them."),
     )  # fmt: skip
+
+
+def _not_theirs(**_values: Any) -> None:
+    raise Refused("not_yours", _("You give on what you look after yourself; the office gives on the rest."), status=403)
+
+
+@allow(roles.GIVE_ON)
+@require_http_methods(["GET", "POST"])
+def give_on(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give a duty to a colleague, for good or while one is away."""
+    row, refused = _row(request, pk), None
+    people = [one for one in assigning.candidates() if one.pk != row.person_id]
+    form = GiveOnForm(posted(request), people=people)
+    if request.method == "POST" and form.is_valid():
+        may = request.role in roles.ASSIGN or row.person_id == request.person.pk
+        act = assigning.give_on if may else _not_theirs
+        made, refused = attempt(act, assignment=row, by=request.actor, **form.cleaned_data)
+        if made is not None:
+            said = _("%(name)s looks after %(participant)s.")
+            messages.success(request, said % {"name": made.person, "participant": request.tenant.name})
+            return _back(request)
+        refused = put_on_the_form(form, refused)
+    return _shown(
+        request, form, refused, title=_("Give to a colleague"), about=_about(row), submit=_("Give to a colleague")
+    )
 
 
 def _about(row: Assignment) -> str:

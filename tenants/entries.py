@@ -29,6 +29,11 @@ DAYS_CHANGED = kind(
     "member.days_changed", _("{actor} set the last day of {person} as {role}: {until}"), icon="calendar"
 )
 ASSIGNED = kind("member.assigned", _("{person} looks after this participant: {duty}"), icon="user-check")
+STEPS_IN = kind(
+    "member.steps_in",
+    _("{person} looks after this participant from {starts_on} until {ends_on}: {duty}"),
+    icon="user-check",
+)
 UNASSIGNED = kind("member.unassigned", _("{person} no longer looks after this participant: {duty}"), icon="user-minus")
 DUTY_DAYS_CHANGED = kind(
     "member.duty_days_changed",

@@ -51,6 +51,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "seats": seats,
         "team": [] if request.tenant.is_office else assigning.team(request.tenant, today),
         "may_assign": request.role in roles.ASSIGN and not request.tenant.is_office,
+        "may_give_on": request.role in roles.GIVE_ON,
         "stale": stale,
         "confirm_days": days,
         "by_duty": reads.contacts_by_duty(now),

@@ -38,6 +38,7 @@ urlpatterns = [
     path("t/<slug:tenant>/people/", people_views.people, name="people"),
     path("t/<slug:tenant>/team/name/", assigning_views.name_somebody, name="name_team"),
     path("t/<slug:tenant>/team/<int:pk>/change/", assigning_views.change_days, name="change_duty_days"),
+    path("t/<slug:tenant>/team/<int:pk>/give/", assigning_views.give_on, name="give_duty"),
     path("t/<slug:tenant>/team/<int:pk>/end/", assigning_views.end, name="end_duty"),
     path("duty/", duty_views.duty, name="duty"),
     path("duty/calendar.ics", duty_views.duty_calendar, name="duty_calendar"),

@@ -88,6 +88,7 @@ ENGINE_ROOM = _OFFICE | {AUDITOR}
 LEADS = frozenset({BUSINESS_LEAD, TECHNICAL_LEAD})
 MANAGE_PEOPLE = _OFFICE | LEADS
 ASSIGN = _OFFICE  # who of the programme looks after a participant
+GIVE_ON = ASSIGN | {ACCOUNT_TEAM}  # a duty to a colleague; the account team its own
 # Whoever asks that a person is erased, and another one who does it.
 ASK_ERASURE = _OFFICE
 ERASE = APPROVE

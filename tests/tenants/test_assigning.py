@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from tenants import assigning
 from tenants.history.models import Entry
-from tenants.models import Assignment
+from tenants.mail import compose
+from tenants.models import Assignment, Delivery, holding
 from tenants.queries import lines
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -42,7 +43,7 @@ def test_a_gap_of_the_board_is_filled_handed_over_and_ended(world: World, client
     assert assigning.team(world.umi, timezone.now().date()) == []
     with acting_for(world.umi):
         told = [line.sentence for line in lines(list(Entry.objects.order_by("id")))]
-    assert told[0] == "Frameworks Specialist looks after this participant: Deputy"
+    assert told[0].startswith("Frameworks Specialist looks after this participant from ")
     assert told[1].startswith("Lead Architect set the last day on which Frameworks Specialist looks after")
     assert told[2] == "Frameworks Specialist no longer looks after this participant: Deputy"
     for role, at in (("business_lead", "hoshi"), ("account_team", "hoshi"), ("auditor", "hoshi")):
@@ -103,3 +104,41 @@ def test_the_api_names_and_ends_and_an_account_team_writes_only_where_it_was_nam
         "/api/v1/t/umi/assignments/", {"person": str(world.person("viewer").pk), "duty": "lead"}, **send
     )
     assert stranger.status_code == 422
+
+
+@pytest.mark.django_db
+def test_the_account_team_gives_its_own_duty_on_before_a_holiday_and_then_for_good(
+    world: World, client: Client
+) -> None:
+    aoi, lead, officer = (world.person(role) for role in ("account_team", "lead_architect", "programme_officer"))
+    mine = Assignment.objects.get(person=aoi, duty="account")
+    today, back = timezone.now().date(), timezone.now().date() + timedelta(days=9)
+    client.force_login(aoi, BACKEND)
+    address = f"/t/hoshi/team/{mine.pk}/give/"
+    assert address in client.get("/t/hoshi/people/").content.decode()
+    body = {"person": str(lead.pk), "ends_on": back.isoformat(), "why": "holiday"}
+    assert client.post(address, body).status_code == 303 and client.post(address, body).status_code == 409
+    stands = Assignment.objects.get(person=lead, duty="account")
+    assert (stands.starts_on, stands.ends_on) == (today, back)
+    assert Assignment.objects.filter(holding(back), pk=mine.pk).exists()
+    assert (
+        client.post(f"/t/hoshi/team/{stands.pk}/give/", {"person": str(aoi.pk)}).status_code == 403
+    )  # a colleague's is not its own
+    with acting_for(world.hoshi, staff=True):
+        letter = compose(Delivery.objects.get(person=lead, kind="looks-after"))
+        assert "You look after Hoshi Language Works: Account team" in letter.subject
+        assert "ends by itself" in letter.body
+        told = [line.sentence for line in lines(list(Entry.objects.filter(kind="member.steps_in")))]
+    assert told == [f"{lead} looks after this participant from {today} until {back}: Account team"]
+    assert client.post(address, {"person": str(officer.pk)}).status_code == 303
+    assert not Assignment.objects.filter(holding(), pk=mine.pk).exists()
+    assert {(row.person, row.duty) for row in assigning.team(world.hoshi, today)} == {
+        (lead, "account"),
+        (officer, "account"),
+    }
+    with acting_for(world.hoshi, staff=True):
+        first = assigning.name_somebody(tenant=world.hoshi, person=officer, duty="lead", by=lead.actor)
+        deputy = assigning.give_on(assignment=first, person=aoi, ends_on=back, by=lead.actor)
+        new = assigning.give_on(assignment=first, person=lead, by=officer.actor)
+    assert (deputy.duty, new.duty) == ("deputy", "lead")
+    assert [row.person for row in assigning.team(world.hoshi, today) if row.duty == "lead"] == [lead]
