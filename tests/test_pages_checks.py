@@ -267,5 +267,9 @@ def test_the_menu_folds_by_keyboard_stays_folded_and_shows_its_own_group_on_a_ph
     page = window.show("/clusters/", WHO[0], "light", 1280)
     assert page.evaluate(opened) == [one for one in groups if one != "nav-money"]
     assert page.locator(".side [aria-current]").all_inner_texts() == ["Clusters"]
+    page.evaluate("document.querySelector('main').style.minHeight = '4000px'; scrollTo(0, 3000)")
+    assert (
+        page.locator(".side").evaluate("(one) => one.getBoundingClientRect().top") == 0
+    )  # it stays beside a long page
     assert window.show("/clusters/", WHO[0], "light", 360).evaluate(opened) == ["nav-training"]
     page.evaluate("localStorage.clear()")
