@@ -85,7 +85,10 @@ def participation(request: HttpRequest, pk: UUID) -> HttpResponse:
         "may_onboard": request.role in roles.ONBOARD,
         "may_decide_gate": request.role in roles.PUBLISH and row.state in life.GATED,
         "gate_due": life.gate_is_due(row, timezone.now().date()),
-        "others": Participation.objects.filter(tenant=row.tenant).exclude(pk=row.pk).select_related("cycle")[:20],
+        "others": Participation.objects.filter(tenant=row.tenant)
+        .exclude(pk=row.pk)
+        .select_related("cycle", "tenant")
+        .order_by("-cycle__starts_on", "-id")[:20],
         "entries": lines(list(history(subject=(Participation.SUBJECT, row.pk)).order_by("-occurred_at", "-id")[:50])),
     }
     return render(request, "program/participation.html", context, status=status)

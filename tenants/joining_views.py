@@ -18,7 +18,9 @@ from tenants.people_forms import JoinForm, NewPersonForm
 from tenants.personas import BACKEND
 from tenants.web.attempt import posted
 from tenants.web.problems import Refused
+from tenants.web.throttles import refuse_a_flood
 
+ASKED_FROM_ONE_PLACE = "30/hour"
 GONE = {inviting.UNKNOWN: 404, "accepted": 410, "withdrawn": 410, inviting.EXPIRED: 410}
 
 
@@ -47,6 +49,7 @@ def ask_to_join(request: HttpRequest) -> HttpResponse:
     """Ask to belong to an organisation; the answer is the same whether it exists or not."""
     form = JoinForm(posted(request))
     if request.method == "POST" and form.is_valid():
+        refuse_a_flood(request, "join", ASKED_FROM_ONE_PLACE)
         joining.ask(**form.cleaned_data, language=(translation.get_language() or "en")[:2])
         return render(request, "account/join.html", {"sent": True})
     return render(request, "account/join.html", {"form": form}, status=422 if request.method == "POST" else 200)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -248,7 +249,10 @@ def _remove_line(request: HttpRequest, block: Block, pk: UUID) -> HttpResponse:
         "refused": refused,
         "title": _("Remove %(what)s") % {"what": row},
         "held": [
-            (row._meta.get_field(name).verbose_name, _one_cell(value))
+            (
+                row._meta.get_field(name).verbose_name,
+                _one_cell(actions.plain(value) if isinstance(value, Decimal) else value),
+            )
             for name, value in held.items()
             if value not in (None, "", [])
         ],

@@ -66,7 +66,7 @@ def earlier(row: Application) -> list[Participation]:
     """The participations of the organisation so far, the newest first; none of a newcomer."""
     if row.tenant.is_office:
         return []
-    there = Participation.objects.filter(tenant=row.tenant_id).exclude(pk=row.became).select_related("cycle")
+    there = Participation.objects.filter(tenant=row.tenant_id).exclude(pk=row.became).select_related("cycle", "tenant")
     return list(there.order_by("-cycle__starts_on", "-id"))
 
 

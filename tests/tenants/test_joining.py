@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from django.core import mail as outbox
+from django.core.cache import caches
 from django.test import Client
 
-from tenants import joining
+from tenants import joining, joining_views
 from tenants.models import Invitation, JoinRequest
 from tenants.names import same_name
 from tenants.wall.acting import acting_for
@@ -95,3 +96,19 @@ def test_a_stranger_with_a_program_fills_no_mailbox(world: World) -> None:
         JoinRequest.objects.update(created_at="2020-01-01T00:00Z")
     joining.ask(organisation="Hoshi Language Works", email="later@example.org", name="N")
     assert [row.email for row in requests(world) if row.state == "open"] == ["later@example.org"]
+
+
+@pytest.mark.django_db
+def test_a_stranger_with_a_program_is_slowed_down(
+    world: World, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining_views, "ASKED_FROM_ONE_PLACE", "2/hour")
+    caches["throttles"].clear()
+    place = {"REMOTE_ADDR": "203.0.113.77"}
+    sent = [
+        client.post("/join/", ASKED | {"email": f"n{number}@example.org"}, **place).status_code for number in range(3)
+    ]
+    assert sent == [200, 200, 429]
+    with acting_for(world.hoshi):
+        assert JoinRequest.objects.count() == 2
+    caches["throttles"].clear()

@@ -265,7 +265,7 @@ def test_a_line_is_removed_with_its_values_in_the_history_and_not_over_somebodys
     client, at = signed_in(world.person("ml_engineer")), f"/t/hoshi/record/model/{hoshi['models'].pk}/remove/"
     place = f"records/{hoshi['participations'].pk}"
     shown = client.get(at)
-    assert "Parameters" in shown.content.decode() or "total parameters" in shown.content.decode()
+    assert "Total parameters" in shown.content.decode() and "<dd>70</dd>" in shown.content.decode()
     refused = client.post(at, {"version": "1"})
     assert refused.status_code == 409 and "evaluation names &#x27;M1&#x27;" in refused.content.decode()
     gone = send(world, f"{place}/evaluations/{hoshi['evaluation'].pk}/remove/", {"version": 1, "why": "Twice"})
