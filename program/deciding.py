@@ -4,15 +4,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from typing import Any
 
+from django.db.models import Count, Exists, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from clusters import capacity_queries
 from clusters.actions import capacity
 from clusters.models import Cluster, Operation
 from program import life
-from program.models import Application
+from program.calls import calling, selecting
+from program.models import Application, ApplicationScore
 from tenants.models import JoinRequest, Participation, Person
 from tenants.wall import roles
 
@@ -35,7 +39,7 @@ def to_decide(*, person: Person, role: str) -> list[ToDecide]:
     if role in roles.APPROVE:
         found += [*_capacity(person), *_clusters(person), *_changes(person)]
     if role in roles.SCORE | roles.PUBLISH:
-        found += _applications(person)
+        found += _applications(person, role)
     if role in roles.PUBLISH:
         found += _gates()
     if role in roles.MANAGE_PEOPLE:
@@ -75,13 +79,59 @@ def _changes(person: Person) -> list[ToDecide]:
     ]  # fmt: skip
 
 
-def _applications(person: Person) -> list[ToDecide]:
-    rows: Any = Application.objects.filter(state="submitted").exclude(contact_email=person.email.lower())
-    return [
-        ToDecide(f"{row.number} {row.organisation}", _("an application is to be scored and decided"),
-                 reverse("application", args=[row.tenant.slug, row.pk]), row.submitted_at or row.created_at)
-        for row in rows.select_related("tenant").order_by("submitted_at")[:MOST]
-    ]  # fmt: skip
+def asks_for(*, takes: bool, small: bool, mine: bool, scores: int, may_score: bool, may_decide: bool) -> str:
+    """What an application that was handed in asks of a member of staff now: `decide`, `score`, or nothing.
+
+    `takes`: its call still takes applications, so that it may change and, unless it is `small`, is not decided. `mine`:
+    the reader scored it. `scores`: by how many it was scored.
+    """
+    if takes and not small:
+        return ""
+    if may_decide and (small or scores):
+        return "decide"
+    return "score" if may_score and not mine and not small else ""
+
+
+def _applications(person: Person, role: str) -> list[ToDecide]:
+    given = ApplicationScore.objects.filter(application=OuterRef("pk"))
+    rows: Any = (
+        Application.objects.filter(state="submitted")
+        .exclude(contact_email=person.email.lower())
+        .annotate(
+            mine=Exists(given.filter(reviewer=person)),
+            scored=Coalesce(Subquery(given.order_by().values("application").annotate(n=Count("*")).values("n")), 0),
+        )
+        .select_related("tenant", "call")
+        .order_by("submitted_at")
+    )
+    now, found = timezone.now(), []
+    may = {"may_score": role in roles.SCORE, "may_decide": role in roles.PUBLISH}
+    for row in rows:
+        small = selecting.is_small(row, row.call)
+        what = asks_for(takes=calling.takes(row.call, now), small=small, mine=row.mine, scores=row.scored, **may)
+        if not what:
+            continue
+        at = reverse("application", args=[row.tenant.slug, row.pk])
+        found.append(
+            ToDecide(
+                f"{row.number} {row.organisation}",
+                _of_application(what, row.scored),
+                at,
+                row.submitted_at or row.created_at,
+            )
+        )
+    return found[:MOST]
+
+
+def _of_application(what: str, scores: int) -> str:
+    if what == "score":
+        return _("an application is to be scored")
+    if not scores:
+        return _("a small application may be decided at once")
+    told = ngettext(
+        "an application with %(n)s score is to be decided", "an application with %(n)s scores is to be decided", scores
+    )
+    return told % {"n": scores}
 
 
 def _gates() -> list[ToDecide]:

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from clusters.actions import capacity
 from clusters.models import Cluster
+from program import deciding
 from program.queries import portfolio
 from support import actions
 from tenants.actions import assign, note_interaction
@@ -155,6 +156,24 @@ def test_it_costs_the_same_for_five_and_for_fifty_participants(world):
     few = cost()
     add(50)
     assert cost() == few <= 5
+
+
+@pytest.mark.parametrize(
+    ("told", "what"),
+    [
+        ({}, "score"),
+        ({"takes": True}, ""),  # it may change yet, and cannot be decided
+        ({"takes": True, "small": True}, "decide"),
+        ({"scores": 2}, "decide"),
+        ({"mine": True, "scores": 1}, "decide"),
+        ({"mine": True, "scores": 1, "may_decide": False}, ""),
+        ({"scores": 1, "may_decide": False}, "score"),
+        ({"may_score": False, "may_decide": False, "scores": 1}, ""),
+    ],
+)
+def test_what_an_application_asks_of_staff(told, what):
+    usual = {"takes": False, "small": False, "mine": False, "scores": 0, "may_score": True, "may_decide": True}
+    assert deciding.asks_for(**(usual | told)) == what
 
 
 def test_what_the_reader_may_decide_is_in_the_portfolio(world):
