@@ -25,6 +25,7 @@ from django.utils.translation import gettext as _
 from tenants import entries
 from tenants.history import timeline
 from tenants.models import Delivery, Person, Tenant
+from tenants.programme_settings import programme
 from tenants.wall.access import Seat, seat
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -177,7 +178,8 @@ def _compose_letter(row: Delivery) -> EmailMessage | str:
         if composed is None:
             return "There was nothing to say any more."
         message, language = composed
-        with translation.override(language):
+        # Whoever has no account has told no zone: the programme's is the one that its calls and days are in.
+        with translation.override(language), timezone.override(programme().timezone):
             return _written(row, message, row.address, language)
 
 

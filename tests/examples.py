@@ -631,6 +631,7 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
         erasure = Erasure.objects.create(tenant=world.office, person=gone, reason="asked by letter", asked_by=lead)
         call = Call.objects.create(
             tenant=world.office, cycle=world.cycle, title="Who trains next?", text="Say what you need.",
+            gives="Instances", lasts="Half a year", paid_by="The programme", ask="Its office",
             opens_at=now - timedelta(days=1), closes_at=now + timedelta(days=30),
         )  # fmt: skip
         move(call, "open", by=lead.actor, title=call.title, closes="later")

@@ -27,18 +27,27 @@ class CallShown(Shown):
     most_instances = serializers.IntegerField(allow_null=True, help_text="Of one application; null: no limit.")
     most_hours = serializers.IntegerField(allow_null=True, help_text="Accelerator-hours of one; null: no limit.")
     small_hours = serializers.IntegerField(help_text="Up to this an application is decided without reviewers.")
+    closed_at = serializers.DateTimeField(allow_null=True, help_text="When somebody closed it; null: not, or not yet.")
     state = serializers.ChoiceField(choices=sorted(words.CALL))
     version = serializers.IntegerField()
 
 
 class CallDetail(CallShown):
     text = serializers.CharField()
+    gives = serializers.CharField(help_text="What is given.")
+    lasts = serializers.CharField(help_text="For how long.")
+    paid_by = serializers.CharField(help_text="Who pays.")
+    ask = serializers.CharField(help_text="Whom to ask.")
 
 
 class CallAsked(Asked):
     cycle = serializers.CharField(max_length=20, help_text="Its code.")
     title = serializers.CharField(max_length=200)
     text = serializers.CharField(max_length=20_000, allow_blank=True, default="")
+    gives = serializers.CharField(max_length=2000, allow_blank=True, default="", help_text="What is given.")
+    lasts = serializers.CharField(max_length=300, allow_blank=True, default="", help_text="For how long.")
+    paid_by = serializers.CharField(max_length=300, allow_blank=True, default="", help_text="Who pays.")
+    ask = serializers.CharField(max_length=300, allow_blank=True, default="", help_text="Whom to ask.")
     opens_at = serializers.DateTimeField()
     closes_at = serializers.DateTimeField()
     most_instances = serializers.IntegerField(min_value=1, max_value=need.MOST_INSTANCES, allow_null=True, default=None)
@@ -51,6 +60,10 @@ class CallChanged(VersionAsked):
 
     title = serializers.CharField(max_length=200, required=False)
     text = serializers.CharField(max_length=20_000, allow_blank=True, required=False)
+    gives = serializers.CharField(max_length=2000, allow_blank=True, required=False)
+    lasts = serializers.CharField(max_length=300, allow_blank=True, required=False)
+    paid_by = serializers.CharField(max_length=300, allow_blank=True, required=False)
+    ask = serializers.CharField(max_length=300, allow_blank=True, required=False)
     opens_at = serializers.DateTimeField(required=False)
     closes_at = serializers.DateTimeField(required=False)
     most_instances = serializers.IntegerField(

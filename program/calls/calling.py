@@ -1,6 +1,6 @@
 """Writes about a call: draft it, change it, open it for applications, close it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -23,8 +23,10 @@ from tenants.models import Cycle
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 
-EDITABLE = ("cycle", "title", "text", "opens_at", "closes_at", "most_instances", "most_hours", "small_hours")
+SAYS = ("gives", "lasts", "paid_by", "ask")  # what an applicant wants to know before it writes anything
+EDITABLE = ("cycle", "title", "text", *SAYS, "opens_at", "closes_at", "most_instances", "most_hours", "small_hours")
 MOST_HOURS = 10**12
+ON_EARLY_CLOSE: list[Callable[[Call], None]] = []  # applications know of calls, not calls of applications
 MOST_SMALL = 10_000_000
 
 
@@ -57,7 +59,9 @@ def draft(*, by: str, **values: Any) -> Call:
 
 
 def _clean(values: dict[str, Any]) -> dict[str, Any]:
-    found = {"text": "", "most_instances": None, "most_hours": None, "small_hours": 0} | values
+    found = (
+        dict.fromkeys(SAYS, "") | {"text": "", "most_instances": None, "most_hours": None, "small_hours": 0} | values
+    )
     found["title"] = text_of(found["title"], _("a title"), 200, "title")
     if found["closes_at"] <= found["opens_at"]:
         told = {name: said(found[f"{name}_at"], found["cycle"]) for name in ("closes", "opens")}
@@ -87,7 +91,11 @@ def change(*, call: Call, by: str, version: int | None = None, **values: Any) ->
         if changed:
             columns = {name: pair[1] for name, pair in changed.items()}
             Call.objects.filter(pk=row.pk).update(version=F("version") + 1, **columns)
-            told = {name: [_shown(was), _shown(now)] for name, (was, now) in changed.items() if name != "text"}
+            told = {
+                name: [_shown(was), _shown(now)]
+                for name, (was, now) in changed.items()
+                if name not in ("text", "gives")
+            }
             timeline.record(
                 words.CALL_CHANGED, about=row, by=by, title=found["title"], fields=sorted(changed), changes=told
             )
@@ -108,15 +116,20 @@ def open_call(*, call: Call, by: str, version: int | None = None) -> Call:
             raise Refused("call_over", sentence % {"closes": said(row.closes_at, row.cycle)}, field="closes_at")
         if row.cycle.state == "closed":
             raise Refused("cycle_closed", _("%(cycle)s is closed.") % {"cycle": row.cycle})
-        move(row, "open", by=by, title=row.title, closes=row.closes_at.isoformat(timespec="minutes"))
+        closes = row.closes_at.isoformat(timespec="minutes")
+        move(row, "open", by=by, columns={"closed_at": None}, title=row.title, closes=closes)
     return row
 
 
 def close_call(*, call: Call, by: str, version: int | None = None) -> Call:
-    """Take no application any more, and let what was handed in be decided."""
+    """Take no application any more, and let what was handed in be decided. Before its time: applicants are told by mail."""
     with acting_for(call.tenant_id, staff=True):
         row = _hold(call, version)
-        move(row, "closed", by=by, title=row.title)
+        early = takes(row, timezone.now())
+        move(row, "closed", by=by, columns={"closed_at": timezone.now()}, title=row.title)
+    if early:
+        for tell in ON_EARLY_CLOSE:
+            tell(row)
     return row
 
 
@@ -129,7 +142,7 @@ def refuse_unless_it_takes(call: Call, now: datetime) -> None:
     """Raises Refused with the moment at which it opens or closed."""
     if takes(call, now):
         return
-    told = {"title": call.title} | {name: said(getattr(call, f"{name}_at"), call.cycle) for name in ("opens", "closes")}
+    told = {"title": call.title, "opens": said(call.opens_at, call.cycle), "closes": said(call.takes_until, call.cycle)}
     if call.state == "open" and now < call.opens_at:
         raise Refused("not_open_yet", _("%(title)s opens at %(opens)s; come back then.") % told)
     raise Refused("call_over", _("%(title)s takes no applications any more; it closed at %(closes)s.") % told)

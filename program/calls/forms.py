@@ -42,6 +42,31 @@ class CallForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 8}),
         help_text=_("Whom the call is for, what is judged, what participants owe."),
     )
+    gives = forms.CharField(
+        label=_("What is given"),
+        max_length=2000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Which accelerators, how many in all, and what help comes with them."),
+    )
+    lasts = forms.CharField(
+        label=_("For how long"),
+        max_length=300,
+        required=False,
+        help_text=_("From when to when; whether it can be prolonged."),
+    )
+    paid_by = forms.CharField(
+        label=_("Who pays"),
+        max_length=300,
+        required=False,
+        help_text=_("What the programme pays, and what the participant pays itself."),
+    )
+    ask = forms.CharField(
+        label=_("Whom to ask"),
+        max_length=300,
+        required=False,
+        help_text=_("A name and an address. The public reads it."),
+    )
     opens_at = WallTime(label=_("Opens"), widget=MOMENT)
     closes_at = WallTime(label=_("Closes"), widget=MOMENT)
     most_instances = forms.IntegerField(
@@ -88,6 +113,7 @@ class CallForm(forms.Form):
     def groups(self) -> list[tuple[Any, list[forms.BoundField]]]:
         parts = [
             (_("What"), ("cycle", "title", "text")),
+            (_("What applicants want to know"), calling.SAYS),
             (_("When"), ("opens_at", "closes_at")),
             (_("Limits"), ("most_instances", "most_hours", "small_hours")),
         ]

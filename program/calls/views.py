@@ -1,11 +1,14 @@
 """Pages of calls: the list and one call, an application with its answers, scores and decision, and the public door."""
 
 import re
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,6 +25,7 @@ from program.session_forms import zone_of
 from tenants.field_labels import field_label
 from tenants.mail import address
 from tenants.models import Cycle, Membership, Participation, Tenant, holding
+from tenants.programme_settings import programme
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow, at_the_office
@@ -55,8 +59,15 @@ def all_calls(request: HttpRequest) -> HttpResponse:
     mine = (
         [] if request.internal else list(Application.objects.select_related("call", "tenant").order_by("-created_at"))
     )
+    counts: dict[Any, int] = {}
+    if request.internal:
+        sent = Application.objects.filter(call__in=[row.pk for row in rows]).exclude(state__in=("draft", "withdrawn"))
+        counts = dict(sent.order_by().values_list("call").annotate(Count("pk")))
     context = {
-        "rows": [{"row": row, "takes": calling.takes(row, now)} for row in rows],
+        "rows": [
+            {"row": row, "ahead": row.state == "open" and now < row.opens_at, "handed_in": counts.get(row.pk, 0)}
+            for row in rows
+        ],
         "mine": mine,
         "office": Tenant.objects.get(is_office=True) if request.role in roles.REVIEW else None,
     }
@@ -241,8 +252,20 @@ def application(request: HttpRequest, pk: UUID) -> HttpResponse:
     return _answered(request, row, reverse("application", args=[request.tenant.slug, pk]), request.actor)
 
 
+def in_the_programmes_time(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Tell a stranger, whose zone nobody knows, the times of the programme: those that its office and its mails tell."""
+
+    @wraps(view)
+    def told(*args: Any, **kwargs: Any) -> HttpResponse:
+        with timezone.override(programme().timezone):
+            return view(*args, **kwargs)
+
+    return told
+
+
 @never_cache
 @require_http_methods(["GET", "POST"])
+@in_the_programmes_time
 def application_link(request: HttpRequest, token: str) -> HttpResponse:
     """The same for whoever has the link of the mail, without an account."""
     found = applying.by_link(token)
@@ -480,12 +503,14 @@ def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
 
 
 @require_safe
+@in_the_programmes_time
 def open_calls(request: HttpRequest) -> HttpResponse:
     """What anybody may apply to now. No account is needed."""
     return render(request, "program/apply.html", {"rows": applying.open_calls()})
 
 
 @require_http_methods(["GET", "POST"])
+@in_the_programmes_time
 def begin(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Begin an application: its link is sent by mail. The answer is the same whether one was begun before or not."""
     row = next((one for one in applying.open_calls() if one.pk == pk), None)

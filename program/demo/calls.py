@@ -19,6 +19,10 @@ TEXT = """For organisations that train foundation models and give them to others
 
 Judged are performance, openness and feasibility. Whoever is selected reports every month, passes a stage gate, and \
 publishes what it trained."""
+GIVES = """Instances with H100 and H200 GPUs or Trainium2, in the Region that you ask for; a lead architect who helps to begin; \
+and sessions on training at scale."""
+LASTS = "From the beginning of the cycle to its end; longer where capacity is left."
+PAID_BY = "The programme pays for the accelerators that it grants. You pay for storage that stays, and for your people."
 # Organisation, address, kind, sector, project, models, can procure, openness, licence, spans as (from, days, type, minimum, peak).
 NEWCOMERS = (
     (
@@ -48,6 +52,7 @@ def open_one(told: Row, who: Directory) -> int:
     call = calling.open_call(
         call=calling.draft(
             by=manager, cycle=cycle, title=f"Applications to {cycle.name}", text=TEXT, most_instances=64, small_hours=5000,
+            gives=GIVES, lasts=LASTS, paid_by=PAID_BY, ask=f"{who.manager.name}, {who.manager.email}",
             opens_at=now - timedelta(days=7), closes_at=now + OPEN_FOR,
         ),
         by=manager,

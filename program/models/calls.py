@@ -1,7 +1,10 @@
 """Calls for applications to a cycle, what organisations apply with, how they were scored and what was decided."""
 
+from datetime import datetime
+
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from program.calls import words
@@ -21,11 +24,16 @@ class Call(OfficeOwned):
     cycle = models.ForeignKey(Cycle, models.PROTECT, related_name="+")
     title = models.CharField(_("title"), max_length=200)
     text = models.TextField(_("text"), max_length=20_000, blank=True)
+    gives = models.TextField(_("what is given"), max_length=2000, blank=True, default="")
+    lasts = models.CharField(_("for how long"), max_length=300, blank=True, default="")
+    paid_by = models.CharField(_("who pays"), max_length=300, blank=True, default="")
+    ask = models.CharField(_("whom to ask"), max_length=300, blank=True, default="")
     opens_at = models.DateTimeField(_("opens"))
     closes_at = models.DateTimeField(_("closes"))
     most_instances = models.PositiveIntegerField(_("most instances at once"), null=True, blank=True)
     most_hours = models.PositiveBigIntegerField(_("most accelerator-hours"), null=True, blank=True)
     small_hours = models.PositiveIntegerField(_("small up to"), default=0)
+    closed_at = models.DateTimeField(null=True, blank=True)  # when somebody closed it; empty: as planned, or not yet
     state = models.CharField(max_length=12, default="draft")
     version = models.PositiveIntegerField(default=1)
 
@@ -38,6 +46,22 @@ class Call(OfficeOwned):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def takes_until(self) -> datetime:
+        """The moment from which on it takes nothing: as planned, or when somebody closed it before."""
+        early = self.state == "closed" and self.closed_at is not None and self.closed_at < self.closes_at
+        return self.closed_at if early else self.closes_at
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was out and takes nothing any more, though nobody may have closed it."""
+        return self.state == "closed" or (self.state == "open" and self.closes_at <= timezone.now())
+
+    @property
+    def shown_state(self) -> str:
+        """The state that people see: past its closing an open call is closed."""
+        return "closed" if self.is_over else self.state
 
 
 class Application(TenantOwned):

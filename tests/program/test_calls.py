@@ -3,6 +3,7 @@
 import re
 from datetime import date, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.core import mail as outbox
@@ -267,6 +268,35 @@ def test_the_doors_for_strangers_name_an_open_call_and_the_office_finds_its_addr
     lead = browser(world.person("business_lead"))
     assert b"public-address" not in lead.get(f"/calls/{call.pk}/").content
     assert b'value="close"' not in lead.get(f"/calls/{call.pk}/?closing=1").content
+
+
+@pytest.mark.django_db
+def test_a_call_that_is_closed_early_says_so_to_whoever_began_and_on_every_page(world: World) -> None:
+    call = open_call(world, gives="H100", lasts="Half a year", paid_by="The programme", ask="Hana, call@example.org")
+    officer, stranger = browser(world.person("programme_officer")), browser()
+    door = stranger.get(f"/apply/{call.pk}/").content.decode()
+    assert all(word in door for word in ("H100", "Half a year", "Who pays", "Hana, call@example.org", "JST"))
+    row = handed_in(world, call)
+    applying.confirm(row)
+    handed_in(world, call, email="never@opened.example")
+    send_mail()
+    outbox.outbox.clear()
+    announced = timezone.localtime(call.closes_at, ZoneInfo("Asia/Tokyo")).strftime("%H:%M")
+    officer.post(f"/t/programme/calls/{call.pk}/step/", {"do": "close"})
+    [letter] = send_mail()
+    assert letter.to == ["aiko@kumo.example"] and announced in letter.body and "Hana, call@example.org" in letter.body
+    with reading_everyone():
+        closed = Call.objects.get()
+    assert closed.closed_at < closed.closes_at and closed.takes_until == closed.closed_at
+    mine = stranger.get(f"/apply/mine/{applying.link_token(row)}/").content.decode()
+    assert f'datetime="{closed.takes_until.astimezone(ZoneInfo("Asia/Tokyo")):%Y-%m-%dT%H:%M}' in mine
+    listed = officer.get("/calls/").content.decode()
+    assert 'data-state="closed"' in listed and call.closes_at.strftime("T%H:%M:%S") not in listed
+    assert "announced was" in officer.get(f"/calls/{call.pk}/").content.decode()
+    again = calling.open_call(call=closed, by="engine")
+    assert again.closed_at is None and again.takes_until == call.closes_at
+    past = Call(state="open", closes_at=timezone.now() - timedelta(days=1))
+    assert past.shown_state == "closed" and past.takes_until == past.closes_at  # nobody closed it, and it is over
 
 
 @pytest.mark.django_db

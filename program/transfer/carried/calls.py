@@ -24,7 +24,10 @@ from tenants.history.moves import move
 from tenants.models import Participation
 from tenants.wall.acting import acting_for
 
-CALL = ("title", "text", "opens_at", "closes_at", "most_instances", "small_hours", "created_at")
+CALL = (
+    "title", "text", "gives", "lasts", "paid_by", "ask", "opens_at", "closes_at", "closed_at", "most_instances",
+    "small_hours", "created_at",
+)  # fmt: skip
 ANSWERS = (
     "number", "organisation", "organisation_kind", "sector", "staff_size", "contact_name", "contact_email", "language",
     "project", "summary", "intended", "need", "procure", "procure_how", "provider", "openness", "licence", "edition",
