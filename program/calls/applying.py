@@ -17,7 +17,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from program.calls import calling, need, words
+from program.calls import calling, editions, need, words
 from program.models import Application, ApplicationVersion, Call
 from program.sessions import office
 from support.writing import text_of
@@ -179,8 +179,6 @@ def _edition(row: Application, by: str, changed: list[str]) -> None:
     number = row.edition + 1
     if row.state == "draft":
         move(row, "submitted", by=by, columns={"edition": number, "submitted_at": Now()}, number=row.number)
-        address = row.contact_email
-        mail.write_to(address=address, tenant=row.tenant_id, kind=RECEIPT_MAIL, key=str(row.pk), about=row.pk)
     else:
         Application.objects.filter(pk=row.pk).update(edition=number, submitted_at=Now())
         timeline.record(words.SAVED, about=row, by=by, number=row.number, edition=number, fields=changed)
@@ -189,6 +187,8 @@ def _edition(row: Application, by: str, changed: list[str]) -> None:
         ApplicationVersion.objects.create(
             tenant=place, application_id=row.pk, number=number, answers=answers(row), by=by
         )
+    key = f"{row.pk}:{number}"  # each edition is receipted: whoever changed something has it in hand that it arrived
+    mail.write_to(address=row.contact_email, tenant=row.tenant_id, kind=RECEIPT_MAIL, key=key, about=row.pk)
 
 
 def hold(application: Application, version: int | None, told: Mapping[str, Any] | None = None) -> Application:
@@ -304,7 +304,10 @@ def _compose_receipt(delivery: Delivery) -> tuple[mail.Message, str] | None:
     row = _found(delivery.about)
     if row is None or row.state != "submitted":
         return None
-    context = {"row": row, "call": _titled(row), "address": address_of(row)}
+    with acting_for(office(), staff=True):
+        newest = next(iter(editions.of(row)), None)
+    changed = [one["label"] for one in newest["changed"]] if newest else []
+    context = {"row": row, "call": _titled(row), "address": address_of(row), "changed": changed}
     return mail.Message("program/mail/application_received.txt", context), row.language
 
 

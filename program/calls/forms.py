@@ -142,7 +142,13 @@ class BeginForm(forms.Form):
 class ApplicationForm(forms.ModelForm):
     """The answers beside the time profile. A draft may be unfinished: what is missing is told when it is handed in."""
 
-    staff_size = forms.IntegerField(label=_("Staff"), min_value=0, max_value=10_000_000, required=False)
+    staff_size = forms.IntegerField(
+        label=_("Staff"),
+        min_value=0,
+        max_value=10_000_000,
+        required=False,
+        help_text=_("How many people work in the whole organisation, about."),
+    )
     version = version()
 
     class Meta:
@@ -157,7 +163,11 @@ class ApplicationForm(forms.ModelForm):
             "openness": forms.Textarea(attrs={"rows": 3}),
             "procure_how": forms.Textarea(attrs={"rows": 2}),
         }
+        labels = {"project": _("Title of the project"), "contact_name": _("Contact person")}
         help_texts = {
+            "contact_name": _(
+                "First and last name of whoever answers our questions; the mails go to the address you applied with."
+            ),
             "organisation_kind": _("A company, a university, an institute."),
             "intended": _("Their sizes, kinds and languages, and from which they begin."),
             "provider": _("Empty: any. The programme depends on no one provider."),
@@ -285,7 +295,13 @@ class ScoreForm(forms.Form):
     performance = points(_("Performance: how good it will be"))
     openness = points(_("Openness: what others get of it"))
     feasibility = points(_("Feasibility: whether they can do it"))
-    reason = forms.CharField(label=_("Reason"), max_length=1000, widget=forms.Textarea(attrs={"rows": 3}))
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=_("Needed: those who decide read it; the applicant does not."),
+        error_messages={"required": _("Say in a sentence why you give these points.")},
+    )
 
 
 class DecideForm(forms.Form):
@@ -298,18 +314,24 @@ class DecideForm(forms.Form):
         label=_("Why"),
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("The applicant reads it."),
-    )
-    slug = forms.CharField(
-        label=_("Short name"),
-        max_length=40,
-        required=False,
-        help_text=_("It stands in addresses and does not change later. Lower-case letters, digits, dashes."),
-        widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}),
+        help_text=_(
+            "The applicant reads it; conditions belong here. How much is granted is decided with the requests for capacity "
+            "that come of it."
+        ),
     )
     organisation = forms.ChoiceField(
-        label=_("Or it is already"), required=False, help_text=_("An organisation that took part before.")
+        label=_("Organisation"), required=False, help_text=_("Choose it where it took part before.")
     )
+    slug = forms.CharField(
+        label=_("Short name of a new organisation"),
+        max_length=40,
+        required=False,
+        help_text=_(
+            "It does not count where an organisation is chosen above. It stands in addresses and does not change later. Lower-case letters, digits, dashes."
+        ),
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}),
+    )
+    sure = forms.CharField(label=_("Sure"), required=False, max_length=20, widget=forms.HiddenInput)  # of which outcome
     version = version()
 
     def __init__(self, *args: Any, newcomer: bool, known: list[Tenant], **kwargs: Any) -> None:

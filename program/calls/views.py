@@ -18,11 +18,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from program.calls import applying, calling, demand, need, queries, selecting
+from program.calls import applying, calling, demand, editions, need, queries, selecting
 from program.calls import forms as asking
 from program.models import Application, ApplicationScore, Call, Onboarding
 from program.session_forms import zone_of
-from tenants.field_labels import field_label
 from tenants.mail import address
 from tenants.models import Cycle, Membership, Participation, Tenant, holding
 from tenants.programme_settings import programme
@@ -318,17 +317,22 @@ def _answered(request: HttpRequest, row: Application, here: str, actor: str, tok
         need=spans.told(),
     )
     if refused is not None:
-        return _page(request, row, here, form, spans, _placed(form, spans, refused), writes=writes, token=token)
+        told_there = _placed(form, spans, refused)
+        return _page(request, row, here, form, spans, told_there, writes=writes, token=token, status=refused.status)
     return _after(request, row, here, "hand_in" if row.state == "submitted" else doing, None, token)
 
 
-def _placed(form: forms.Form, spans: Any, refused: Refused) -> Refused:
-    """The sentences at the fields that they are about; the first one is told above, too."""
+def _placed(form: forms.Form, spans: Any, refused: Refused) -> Refused | None:
+    """The sentences at the fields that they are about; what has no field is told above the form."""
+    if not refused.facts.get("fields"):
+        return refused
     filled = [one for one in spans.forms if one.cleaned_data and not one.cleaned_data.get("DELETE")]
     for name, sentences in refused.facts.get("fields", {}).items():
         at = SPAN.fullmatch(name)
         for sentence in sentences:
-            if name in form.fields:
+            if name in form.fields and name in applying.NEEDED and not form.cleaned_data.get(name):
+                form.add_error(name, _("It is needed to hand the application in."))  # the label stands beside it
+            elif name in form.fields:
                 form.add_error(name, sentence)
             elif at:
                 one = filled[int(at[1])]
@@ -336,7 +340,7 @@ def _placed(form: forms.Form, spans: Any, refused: Refused) -> Refused:
                 form.elsewhere.append((one[at[2]].id_for_label, sentence))
             else:
                 form.elsewhere.append(("profile", sentence))
-    return refused
+    return None
 
 
 def _after(
@@ -366,6 +370,7 @@ def _page(
     writes: bool,
     token: str = "",
     status: int = 200,
+    question: str = "",
     **bound: forms.Form,
 ) -> HttpResponse:
     now = timezone.now()
@@ -373,8 +378,12 @@ def _page(
     kept = Application.objects.select_related("tenant").get(pk=row.pk)
     kept.call = row.call
     changeable = writes and kept.state in ("draft", "submitted") and calling.takes(row.call, now)
-    if form is None and changeable:
+    # What is handed in is read; it is changed apart from that.
+    edits = changeable and (form is not None or kept.state == "draft" or "edit" in request.GET)
+    if form is None and edits:
         form, spans = _forms(kept)
+    with acting_for(row.call.tenant_id, staff=True):
+        handed_in = editions.of(kept) if kept.edition else []
     each = [
         {
             "span": span,
@@ -389,19 +398,28 @@ def _page(
         "call": row.call,
         "here": here,
         "token": token,
-        "form": form if changeable else None,
-        "spans": spans if changeable else None,
+        "form": form if edits else None,
+        "spans": spans if edits else None,
+        "changeable": changeable,
+        "writes": writes,
+        "editions": handed_in,
         "each": each,
         "total": need.total([one["span"] for one in each], calling.each),
         "withdrawable": writes and kept.state in applying.LIVING,
         "why": asking.WhyForm(prefix="why"),
         "refused": refused,
         "diff": theirs_and_yours(form, refused, need=_("Time profile")) if form is not None and form.is_bound else [],
+        "sure_of": question,
+        "sure_final": question and bound["decide"].cleaned_data["outcome"] != "waitlisted",
         "answers": _in_words(kept),
         "earlier": queries.earlier(kept) if not token else [],
     }
     if staff:
-        context |= _for_reviewers(request, kept, row.call, bound)
+        context |= _for_reviewers(request, kept, row.call, bound, handed_in)
+    elif not token:
+        names = actor_names({one["by"] for one in handed_in})
+        for one in handed_in:
+            one["by"] = names.get(one["by"], _("the applicant"))
     template = "program/application_public.html" if token else "program/application.html"
     return render(request, template, context, status=refused.status if refused else status)
 
@@ -412,18 +430,18 @@ def _in_words(row: Application) -> list[tuple[str, Any]]:
     return [(str(Application._meta.get_field(name).verbose_name), values[name]) for name in shown]
 
 
-def _for_reviewers(request: HttpRequest, row: Application, call: Call, bound: dict[str, Any]) -> dict[str, Any]:
+def _for_reviewers(
+    request: HttpRequest, row: Application, call: Call, bound: dict[str, Any], handed_in: list[dict[str, Any]]
+) -> dict[str, Any]:
     own = selecting.belongs(request.person, row)
     with acting_for(call.tenant_id, staff=True):
         scores = list(
             ApplicationScore.objects.filter(application=row.pk).select_related("reviewer").order_by("created_at", "id")
         )
-        editions = queries.editions(row)
-    names = actor_names({one["by"] for one in editions} | {row.decided_by} - {""})
-    for one in editions:
+    names = actor_names({one["by"] for one in handed_in} | {row.decided_by} - {""})
+    for one in handed_in:
         # Without an account the link of the mail is who wrote it.
         one["by"] = _("the applicant") if one["by"] == "engine" else names.get(one["by"], one["by"])
-        one["fields"] = [field_label(Application.SUBJECT, name) for name in one["changes"]]
     mine = next((one for one in scores if one.reviewer_id == request.person.pk), None)
     waits = row.state in ("submitted", "waitlisted")
     initial = {name: getattr(mine, name) for name in (*selecting.CRITERIA, "reason")} if mine else {}
@@ -442,8 +460,8 @@ def _for_reviewers(request: HttpRequest, row: Application, call: Call, bound: di
         "alike": selecting.alike(row),
         "next": _what_comes_next(request, row),
         "own": own,
+        "scored_by_me": mine is not None,
         "scores": [{"row": one, "points": one.performance + one.openness + one.feasibility} for one in scores],
-        "editions": editions,
         "decided_by": names.get(row.decided_by, ""),
         "small": selecting.is_small(row, call),
         "score_form": (bound.get("score") or asking.ScoreForm(initial=initial, prefix="score"))
@@ -480,6 +498,22 @@ def score(request: HttpRequest, pk: UUID) -> HttpResponse:
     return _page(request, row, here, refused=refused, writes=False, status=422, score=form)
 
 
+def _asked_before(row: Application, told: dict[str, Any]) -> str | None:
+    """The question before a decision, which goes out by mail; None where it will be refused anyhow."""
+    if row.state not in ("submitted", "waitlisted"):
+        return None
+    with reading_everyone():
+        scored = ApplicationScore.objects.filter(application=row.pk).exists()
+    if selecting.undecidable(row, row.call, scored=scored, now=timezone.now()) is not None:
+        return None
+    name = told["organisation"].name if told.get("organisation") else row.organisation
+    return {
+        "selected": _("Select %(name)s?"),
+        "waitlisted": _("Put %(name)s on the waiting list?"),
+        "declined": _("Decline %(name)s?"),
+    }[told["outcome"]] % {"name": name}
+
+
 @allow(roles.PUBLISH)
 @require_POST
 def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
@@ -489,16 +523,19 @@ def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
     known = list(Tenant.objects.filter(is_office=False).order_by("name")) if newcomer else []
     form = asking.DecideForm(request.POST, newcomer=newcomer, known=known, prefix="decide")
     refused = None
+    here = reverse("application", args=[request.tenant.slug, pk])
     if form.is_valid():
-        made, refused = attempt(
-            selecting.decide, application=row, person=request.person, by=request.actor, **form.cleaned_data
-        )
+        told = dict(form.cleaned_data)
+        if told.pop("sure") != told["outcome"] and (question := _asked_before(row, told)) is not None:
+            form.data = form.data.copy()
+            form.data[form.add_prefix("sure")] = told["outcome"]
+            return _page(request, row, here, writes=False, decide=form, question=question)
+        made, refused = attempt(selecting.decide, application=row, person=request.person, by=request.actor, **told)
         if refused is None:
             messages.success(request, _("It is decided, and the applicant is told."))
             return see_other(reverse("application", args=[made.tenant.slug, pk]))
         refused = _into(form, refused)
         theirs_and_yours(form, refused)
-    here = reverse("application", args=[request.tenant.slug, pk])
     return _page(request, _application(pk), here, refused=refused, writes=False, status=422, decide=form)
 
 
@@ -524,6 +561,8 @@ def begin(request: HttpRequest, pk: UUID) -> HttpResponse:
             refuse_a_flood(request, "apply", BEGUN_FROM_ONE_PLACE)
             _nothing, refused = attempt(applying.begin_by_mail, call=row, **form.cleaned_data)
             if refused is None:
-                return render(request, "program/apply_begin.html", {"row": row, "sent": True})
+                return render(
+                    request, "program/apply_begin.html", {"row": row, "sent": True, "email": form.cleaned_data["email"]}
+                )
             status = refused.status
     return render(request, "program/apply_begin.html", {"row": row, "form": form, "refused": refused}, status=status)

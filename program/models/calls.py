@@ -87,7 +87,7 @@ class Application(TenantOwned):
     project = models.CharField(_("project"), max_length=300, blank=True)
     summary = models.TextField(_("what it is about"), max_length=5000, blank=True)
     intended = models.TextField(_("models intended"), max_length=2000, blank=True)
-    need = models.JSONField(default=list, encoder=DjangoJSONEncoder)
+    need = models.JSONField(_("time profile"), default=list, encoder=DjangoJSONEncoder)
     procure = models.CharField(_("can you procure this yourself?"), max_length=8, choices=Procure.choices, blank=True)
     procure_how = models.CharField(_("how, or why not"), max_length=500, blank=True)
     provider = models.CharField(_("provider wished for"), max_length=120, blank=True)

@@ -191,7 +191,8 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     draft = stranger.post(link, ANSWERS | {"project": "", "do": "save"} | profile())
     assert draft.status_code == 303
     short = stranger.post(link, ANSWERS | {"project": "", "do": "hand_in"} | profile())
-    assert short.status_code == 422 and "project" in short.content.decode()
+    assert short.status_code == 422 and "Title of the project: It is needed to hand" in short.content.decode()
+    assert "Why this cannot be done now" not in short.content.decode()  # once, where it is missing
     many = stranger.post(link, ANSWERS | {"do": "hand_in"} | profile(ahead(peak=101)))
     assert many.status_code == 422 and b"this call allows 100" in many.content and b'href="#profile"' in many.content
     late = ahead()
@@ -211,7 +212,18 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
         assert ApplicationVersion.objects.filter(application=row.pk).count() == 2
 
     reader = manager.get(f"/t/programme/applications/{row.pk}/")
-    assert reader.status_code == 200 and b"licence" in reader.content and b"the applicant" in reader.content
+    assert (
+        reader.status_code == 200 and b"<dt>Time profile</dt>" in reader.content and b"the applicant" in reader.content
+    )
+    assert (
+        b"2\xe2\x80\x934 \xc3\x97 p5.48xlarge" in reader.content
+        and b"2\xe2\x80\x936 \xc3\x97 p5.48xlarge" in reader.content
+    )
+    handed = stranger.get(link).content.decode()  # what was handed in is read; it is changed apart from that
+    assert 'name="need-0-types"' not in handed and "Edition 2 was handed in" in handed and "<details" in handed
+    assert 'name="need-0-types"' in stranger.get(f"{link}?edit=1").content.decode()
+    letter = send_mail()[-1]
+    assert "第2版" in letter.subject and "ライセンス" in letter.body  # in the language of the application
     assert b"decide-outcome" not in reader.content and b"Close it first" in reader.content  # a sentence, no form
     decision = {"decide-outcome": "selected", "decide-why": "It is open.", "decide-slug": "kumo"}
     early = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
@@ -225,6 +237,13 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     assert b'value="kumo-speech"' in offered and b"needed for a new organisation" in offered
     listed = manager.get(f"/calls/{pk}/?sort=points")
     assert b"Kumo Speech" in listed.content and b"13" in listed.content
+    asked = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
+    assert (
+        asked.status_code == 200
+        and b"Select Kumo Speech?" in asked.content
+        and b"cannot be taken back" in asked.content
+    )
+    decision |= {"decide-sure": "selected"}
     done = manager.post(f"/t/programme/applications/{row.pk}/decide/", decision)
     assert done.status_code == 303 and done["Location"] == f"/t/kumo/applications/{row.pk}/", done.content
     assert manager.post(f"/t/kumo/applications/{row.pk}/decide/", decision).status_code in (409, 422)
@@ -244,7 +263,7 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     letters = [one for one in send_mail() if "/join/" in one.body]
     door = re.search(r"http\S+(/join/\S+/)", letters[-1].body)[1]
     assert b'value="Aiko Mori"' in browser().get(door).content  # nobody is asked twice for a name
-    subjects = {one.subject for one in send_mail()[2:]}
+    subjects = {one.subject for one in send_mail()[3:]}
     assert len(subjects) == 2  # the decision, and the invitation; nothing is said any more of a receipt
     told_why = stranger.get(link)
     assert b"It is open." in told_why.content and b"Small team." not in told_why.content
@@ -291,7 +310,7 @@ def test_a_call_that_is_closed_early_says_so_to_whoever_began_and_on_every_page(
     mine = stranger.get(f"/apply/mine/{applying.link_token(row)}/").content.decode()
     assert f'datetime="{closed.takes_until.astimezone(ZoneInfo("Asia/Tokyo")):%Y-%m-%dT%H:%M}' in mine
     listed = officer.get("/calls/").content.decode()
-    assert 'data-state="closed"' in listed and call.closes_at.strftime("T%H:%M:%S") not in listed
+    assert 'data-state="closed"' in listed and call.closes_at.strftime("%Y-%m-%dT") not in listed
     assert "announced was" in officer.get(f"/calls/{call.pk}/").content.decode()
     again = calling.open_call(call=closed, by="engine")
     assert again.closed_at is None and again.takes_until == call.closes_at
