@@ -172,6 +172,23 @@ def plan_onboarding(
     return made
 
 
+def change_onboarding(*, made: Onboarding, lead: Person, held_at: datetime, minutes: int, by: str) -> Onboarding:
+    """Another lead, another time, another length; whoever was told of the session is told of the change."""
+    row = Onboarding.objects.select_for_update(of=("self",)).select_related("lead").get(pk=made.pk)
+    now = {"lead": lead, "held_at": held_at, "minutes": minutes}
+    changed = {name: (getattr(row, name), value) for name, value in now.items() if getattr(row, name) != value}
+    if not changed:
+        return row
+    before = row.lead
+    Onboarding.objects.filter(pk=row.pk).update(**now)
+    told = {name: [str(was), str(value)] for name, (was, value) in changed.items()}
+    facts = {"day": held_at.date().isoformat(), "lead": str(lead), "changes": told, "fields": sorted(changed)}
+    entry = timeline.record(states.ONBOARDING_CHANGED, about=row, by=by, **facts)
+    row.refresh_from_db()
+    onboarding_telling.tell(row, change=f"{entry.pk}", also=[before])
+    return row
+
+
 def _is_staff(person: Person) -> bool:
     return Membership.objects.filter(holding(), person=person, tenant__is_office=True).exists()
 

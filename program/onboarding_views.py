@@ -9,17 +9,18 @@ from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from program import onboarding
 from program.meeting_forms import day_field
-from program.models import Onboarding, OnboardingStep
+from program.models import Application, Onboarding, OnboardingStep
 from support.forms import OwnerField, owners_of
 from tenants.files import LARGEST
 from tenants.forms import WallTime
-from tenants.models import Attachment, Participation
+from tenants.models import Attachment, Membership, Participation, holding
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -47,9 +48,29 @@ class PlanForm(forms.Form):
 
     def __init__(self, *args: Any, owners: list[Any], zone: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["lead"].choices = owners
+        self.fields["lead"].choices = architects_first(owners)
         self.fields["held_at"].zone = zone
         self.fields["held_at"].help_text = _("In the programme's time zone, %(zone)s.") % {"zone": zone}
+
+
+class ChangeForm(PlanForm):
+    """Another lead or another time. Who leads the participant is not changed by it."""
+
+    looks_after = None
+
+
+def architects_first(owners: list[Any]) -> list[Any]:
+    """The choices of OwnerField with the programme's lead architects as their first group."""
+    seats = Membership.objects.filter(holding(), tenant__is_office=True, role=roles.LEAD_ARCHITECT)
+    architects = {str(pk) for pk in seats.values_list("person_id", flat=True)}
+    first, rest = [], []
+    for group, people in owners:
+        if isinstance(people, list):
+            first += [one for one in people if one[0] in architects]
+            rest.append((group, [one for one in people if one[0] not in architects]))
+        else:
+            rest.append((group, people))
+    return [*rest[:1], (_("Lead architects"), first), *rest[1:]] if first else owners
 
 
 class StepForm(forms.Form):
@@ -71,6 +92,7 @@ class TickForm(StepForm):
         label=gettext_lazy("What proves it"),
         max_length=500,
         required=False,
+        help_text=gettext_lazy("A note, a link or a file: one of the three is needed."),
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     link = forms.URLField(label=gettext_lazy("Link"), max_length=500, required=False, assume_scheme="https")
@@ -81,10 +103,16 @@ class TickForm(StepForm):
     def __init__(self, *args: Any, step: OnboardingStep, **kwargs: Any) -> None:
         super().__init__(*args, step=step, **kwargs)
         self.fields["bus_gbps"].unit = "GB/s"
+        self.fields["done_on"].initial = timezone.localdate()
         if step.measure != onboarding.NCCL:
             del self.fields["bus_gbps"], self.fields["nodes"]
+            for name in ("note", "link", "file"):
+                self.fields[name].needed_later = _("one of three")
         else:
             self.fields["file"].label = _("Log of the test")
+            self.fields["note"].label, self.fields["note"].help_text = _("Note"), ""
+            for name in ("bus_gbps", "nodes", "file"):
+                self.fields[name].needed_later = _("needed")
 
     def clean_file(self) -> tuple[str, bytes] | None:
         sent = self.cleaned_data.get("file")
@@ -169,15 +197,42 @@ def plan(request: HttpRequest, pk: UUID) -> HttpResponse:
                 onboarding.plan_onboarding, participation=row, by=request.actor, **form.cleaned_data
             )
             if refused is None:
-                messages.success(request, _("The list is laid out."))
+                messages.success(
+                    request, _("The onboarding is planned; who leads it and the participant's leads are told by mail.")
+                )
                 return see_other(reverse("onboarding_list", args=[request.tenant.slug, made.pk]))
             status = refused.status
     context = {"form": form, "refused": refused, "title": _("Plan the onboarding"), "back": reverse("onboarding")}
     return render(request, "program/write_down.html", context, status=status)
 
 
+@allow(roles.ONBOARD)
+@require_http_methods(["GET", "POST"])
+def change(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Change who leads an onboarding, or when its session is."""
+    row = _found(pk)
+    form = ChangeForm(
+        request.POST if request.method == "POST" else None,
+        owners=owners_of([request.tenant])[request.tenant.pk],
+        zone=row.participation.cycle.programme.timezone,
+        initial={"lead": str(row.lead_id), "held_at": row.held_at, "minutes": row.minutes},
+    )
+    back = reverse("onboarding_list", args=[request.tenant.slug, pk])
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            _made, refused = attempt(onboarding.change_onboarding, made=row, by=request.actor, **form.cleaned_data)
+            if refused is None:
+                messages.success(request, _("Saved; whom it concerns is told by mail."))
+                return see_other(back)
+            status = refused.status
+    context = {"form": form, "refused": refused, "title": _("Change the session"), "back": back}
+    return render(request, "program/write_down.html", context, status=status)
+
+
 def _found(pk: UUID) -> Onboarding:
-    found = Onboarding.objects.select_related("tenant", "lead", "participation__cycle").filter(pk=pk).first()
+    found = Onboarding.objects.select_related("tenant", "lead", "participation__cycle__programme").filter(pk=pk).first()
     if found is None:
         raise Http404
     return found
@@ -238,6 +293,8 @@ def _shown(
         "steps": told,
         "left": sum(each.state == "open" for each in steps),
         "refused": refused,
+        "works": works,
+        "applied": Application.objects.filter(became=row.participation_id).first() if works else None,
     }
     return render(request, "program/onboarding_list.html", context, status=status)
 

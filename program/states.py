@@ -135,6 +135,9 @@ ONBOARDED = kind(
 ONBOARDING_PLANNED = kind(
     "onboarding.planned", _("{actor} set the onboarding session for {day}: {steps} steps"), icon="users"
 )
+ONBOARDING_CHANGED = kind(
+    "onboarding.changed", _("{actor} changed the onboarding session: {lead} leads it, on {day}"), icon="users"
+)
 kind("onboarding_step.done", _("{actor} ticked off: {text} {evidence}"), icon="circle-check")
 kind("onboarding_step.open", _("{actor} took back the tick of: {text} ({why})"), icon="refresh")
 kind("onboarding_step.not_applicable", _("{actor} noted that this does not apply: {text} ({why})"), icon="minus")

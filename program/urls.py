@@ -94,6 +94,7 @@ urlpatterns = [
     path("t/<slug:tenant>/participations/<uuid:pk>/gate/", life_views.decide_gate, name="decide_gate"),
     path("t/<slug:tenant>/participations/<uuid:pk>/onboard/", onboarding_views.plan, name="plan_onboarding"),
     path("t/<slug:tenant>/onboarding/<uuid:pk>/", onboarding_views.one_list, name="onboarding_list"),
+    path("t/<slug:tenant>/onboarding/<uuid:pk>/change/", onboarding_views.change, name="change_onboarding"),
     path("t/<slug:tenant>/onboarding/<uuid:pk>/steps/<uuid:step>/", onboarding_views.step, name="onboarding_step"),
     path("reports/", report_views.all_reports, name="reports"),
     path("t/<slug:tenant>/asked-reports/", report_views.ask, name="ask_for_reports"),

@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from program import onboarding
+from program import onboarding, onboarding_views
 from program.models import Onboarding, OnboardingStep
 from tenants import mail
 from tenants.history.models import Entry
@@ -51,7 +51,26 @@ def test_the_leads_of_the_participant_are_told_of_it(world: World, made: Onboard
         letter = mail.compose(one)
         assert f"/t/hoshi/onboarding/{made.pk}/" in letter.body and "12 steps are left" in letter.body
     people = set(Delivery.objects.filter(kind="onboarding-planned").values_list("person__email", flat=True))
-    assert people == {world.person("business_lead").email, world.person("technical_lead").email}
+    there = [world.person(role).email for role in ("business_lead", "technical_lead", "lead_architect")]
+    assert people == set(there)
+
+
+def test_a_change_of_the_session_is_told_and_kept(world: World, made: Onboarding) -> None:
+    officer = world.person("programme_officer")
+    later = timezone.now() + timedelta(days=9)
+    told = {"lead": officer, "held_at": later, "minutes": 60, "by": officer.actor}
+    now = onboarding.change_onboarding(made=made, **told)
+    onboarding.change_onboarding(made=made, **told)  # nothing new, nobody is told
+    assert (now.lead, now.held_at, now.minutes) == (officer, later, 60)
+    [entry] = Entry.objects.filter(kind="onboarding.changed")
+    assert entry.facts["fields"] == ["held_at", "lead", "minutes"]
+    rows = Delivery.objects.filter(kind="onboarding-planned", key__contains=":").select_related("person", "tenant")
+    assert {one.person for one in rows} >= {officer, world.person("lead_architect"), world.person("business_lead")}
+    letter = next(mail.compose(one) for one in rows if one.person == officer)
+    assert "was changed" in letter.subject
+    office = {"Office": [(str(officer.pk), "o"), (str(world.person("lead_architect").pk), "a")]}
+    groups = onboarding_views.architects_first([("", "Choose"), *office.items()])
+    assert [name for name, _people in groups[1:]] == ["Lead architects", "Office"] and len(groups[1][1]) == 1
 
 
 def test_a_participation_has_one_list(world: World, made: Onboarding) -> None:
