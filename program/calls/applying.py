@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Length, Now
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -304,7 +304,7 @@ def _compose_receipt(delivery: Delivery) -> tuple[mail.Message, str] | None:
     row = _found(delivery.about)
     if row is None or row.state != "submitted":
         return None
-    with acting_for(office(), staff=True):
+    with acting_for(office(), staff=True), translation.override(row.language):
         newest = next(iter(editions.of(row)), None)
     changed = [one["label"] for one in newest["changed"]] if newest else []
     context = {"row": row, "call": _titled(row), "address": address_of(row), "changed": changed}

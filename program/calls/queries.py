@@ -28,6 +28,8 @@ class Line:
     small: bool
     reviewers: int
     points: float | None  # of 15: the mean of all reviewers' sums; None: nobody scored it
+    marks: tuple[float, ...] = ()  # the mean of each criterion, in the order of `selecting.CRITERIA`
+    by: tuple[str, ...] = ()  # who scored it
 
     def value(self, sort: str) -> Any:
         """What the list is ordered by; the greatest first where that is the better."""
@@ -44,17 +46,21 @@ class Line:
 def lines(rows: Iterable[Application], call: Call) -> list[Line]:
     """Applications of one call with their sums: two statements, whatever their number."""
     rows = list(rows)
-    given: dict[Any, list[int]] = {}
-    scores = ApplicationScore.objects.filter(application__in=[row.pk for row in rows])
-    for pk, *points in scores.values_list("application_id", "performance", "openness", "feasibility"):
-        given.setdefault(pk, []).append(sum(points))
+    given: dict[Any, list[tuple[str, list[int]]]] = {}
+    scores = ApplicationScore.objects.filter(application__in=[row.pk for row in rows]).order_by("created_at", "id")
+    names = ("application_id", "reviewer__name", "performance", "openness", "feasibility")
+    for pk, name, *points in scores.values_list(*names):
+        given.setdefault(pk, []).append((name, points))
     return [_line(row, call, given.get(row.pk, [])) for row in rows]
 
 
-def _line(row: Application, call: Call, given: list[int]) -> Line:
+def _line(row: Application, call: Call, given: list[tuple[str, list[int]]]) -> Line:
     whole = need.total(need.read(row.need), calling.each)
-    mean = round(sum(given) / len(given), 1) if given else None
-    return Line(row, whole, bool(row.need) and whole.hours <= call.small_hours, len(given), mean)
+    columns = list(zip(*(points for _name, points in given), strict=True))
+    marks = tuple(round(sum(column) / len(given), 1) for column in columns)
+    mean = round(sum(map(sum, columns)) / len(given), 1) if given else None
+    small = bool(row.need) and whole.hours <= call.small_hours
+    return Line(row, whole, small, len(given), mean, marks, tuple(name for name, _points in given))
 
 
 def handed_in(call: Call) -> QuerySet[Application]:

@@ -98,8 +98,10 @@ def _shown(request: HttpRequest, row: Call, refused: Refused | None = None) -> H
 
 
 def _for_staff(request: HttpRequest, row: Call) -> dict[str, Any]:
-    chosen, sort = request.GET.get("state", ""), request.GET.get("sort", "number")
-    sort = sort if sort in queries.SORTS else "number"
+    # What can be decided is compared: the best come first.
+    usual = "number" if calling.takes(row, timezone.now()) else "points"
+    chosen, sort = request.GET.get("state", ""), request.GET.get("sort", usual)
+    sort = sort if sort in queries.SORTS else usual
     every = queries.lines(queries.handed_in(row), row)
     found = sorted((line for line in every if chosen in ("", line.row.state)), key=lambda line: line.value(sort))
     sums = {
@@ -124,6 +126,7 @@ def _for_staff(request: HttpRequest, row: Call) -> dict[str, Any]:
         "chosen": chosen,
         "sort": sort,
         "drafts": drafts,
+        "unscored": sum(not line.reviewers for line in every if line.row.state in demand.UNDECIDED),
     }
 
 
