@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from clusters import capacity, capacity_effect, facts, reserving
@@ -291,8 +292,9 @@ def usual_type(participation: Any) -> str:
 
 
 def asked_already(
-    participation: Any, *, kind: str, instance_type: str, region: str, starts_on: date, ends_on: date | None
-) -> QuerySet[CapacityRequest]:
+    participation: Any, *, kind: str, instance_type: str, region: str, starts_on: date, ends_on: date | None,
+    but: Any = None,
+) -> QuerySet[CapacityRequest]:  # fmt: skip
     """What waits already of the same kind, type and Region for some of the same days; of what is more or for longer, what
     was granted, too: it adds to that, while whoever writes the old first day again means the same instances."""
     found = requests().filter(participation=participation, instance_type=instance_type.removeprefix("ml."))
@@ -302,7 +304,8 @@ def asked_already(
         found = found.filter(there, state__in=["waiting", "granted"])
     else:
         found = found.filter(kind=kind, region=region, state="waiting")
-    found = found.filter(Q(ends_on=None) | Q(ends_on__gte=starts_on))
+    found = found.exclude(pk=but).annotate(until=Coalesce("granted_until", "ends_on"))
+    found = found.filter(Q(until=None) | Q(until__gte=starts_on))
     return found.filter(starts_on__lte=ends_on) if ends_on else found
 
 
@@ -311,15 +314,14 @@ def prolonged_by(row: CapacityRequest) -> tuple[date, int] | None:
 
     Of what was given back or moved since, nothing is prolonged."""
     gives = row.kind != CapacityRequest.Kind.FEWER
-    if row.state != "granted" or not gives or row.ends_on is None or row.ends_on < timezone.now().date():
+    last = row.given_until
+    if row.state != "granted" or not gives or last is None or last < timezone.now().date():
         return None
     steps = _granted_steps(row.participation_id, row.instance_type, row.to_region or row.region).filter(
         option=row.option
     )
-    there = capacity_effect.least_within(
-        list(steps.values_list("delta", "starts_on", "ends_on")), row.ends_on, row.ends_on
-    )
-    return (row.ends_on + timedelta(days=1), min(row.instances, there)) if there > 0 else None
+    there = capacity_effect.least_within(list(steps.values_list("delta", "starts_on", "ends_on")), last, last)
+    return (last + timedelta(days=1), min(row.given, there)) if there > 0 else None
 
 
 def most_granted(participation: Any, instance_type: str, region: str, begins: date, ends: date | None) -> int:

@@ -14,7 +14,7 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from clusters import capacity_queries
+from clusters import capacity_queries, capacity_telling
 from clusters.actions import capacity as acting
 from clusters.budgets import effects
 from clusters.budgets import queries as budget_queries
@@ -28,7 +28,7 @@ from tenants.wall.access import allow
 from tenants.wall.acting import acting_for
 from tenants.web import pages
 from tenants.web.attempt import attempt, posted, see_other
-from tenants.web.choosing import chosen
+from tenants.web.choosing import Chosen, chosen
 from tenants.web.tables import as_csv
 
 NEWEST_ROWS = 50
@@ -177,17 +177,24 @@ def _begins_with(request: HttpRequest, place: Any) -> dict[str, Any]:
 
 def _asks(request: HttpRequest, form: Any, place: Any, told: dict[str, Any]) -> tuple[Any, Any, list[CapacityRequest]]:
     """(the request that was made, a refusal, what waits or is granted already for the same and stops it)."""
-    if not told.pop("again"):
-        like = {name: told[name] for name in ("kind", "instance_type", "region", "starts_on", "ends_on")}
-        same = list(capacity_queries.asked_already(place.pk, **like)[:MOST_BESIDE])
-        if same:
-            form.asks_again()
-            return None, None, same
+    told.pop("version", None)
+    again, same = told.pop("again"), _same(form, place.pk, told)
+    if same and not again:
+        return None, None, same
     made, refused = attempt(acting.ask, participation=place, by=request.actor, **told)
     if made is not None:
         words = _("Granted at once.") if made.state == "granted" else _("Asked. The programme's office decides it.")
         messages.success(request, words)
     return made, refused, []
+
+
+def _same(form: Any, place: Any, told: dict[str, Any], but: Any = None) -> list[CapacityRequest]:
+    """What waits or is granted already for the same; then the form asks whether this is wanted in addition."""
+    like = {name: told[name] for name in ("kind", "instance_type", "region", "starts_on", "ends_on")}
+    same = list(capacity_queries.asked_already(place, but=but, **like)[:MOST_BESIDE])
+    if same:
+        form.asks_again()
+    return same
 
 
 def _adds(place: Any, same: list[CapacityRequest], told: dict[str, Any]) -> dict[str, Any]:
@@ -196,8 +203,41 @@ def _adds(place: Any, same: list[CapacityRequest], told: dict[str, Any]) -> dict
         place, told["instance_type"], told["region"], told["starts_on"], told["ends_on"]
     )
     ending = [row for row in same if capacity_queries.prolonged_by(row)]
-    last = max(ending, key=lambda row: row.ends_on, default=None)
+    last = max(ending, key=lambda row: row.given_until or row.starts_on, default=None)
     return {"same": same, "there": there, "would": there + told["instances"], "prolongs": last}
+
+
+@allow(roles.ASK_CAPACITY)
+@require_http_methods(["GET", "POST"])
+def change(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """Ask for something else instead, as long as nobody decided."""
+    row, refused, status = _one(pk), None, 200
+    back = reverse("capacity_request", args=[request.tenant.slug, row.pk])
+    says = {name: getattr(row, name) for name in (*acting.CHANGEABLE, "version")}
+    form = CapacityForm(posted(request), types=sorted(capacity_queries.accelerated_types()), initial=says)
+    context = {
+        "form": form,
+        "back": back,
+        "place": row.participation,
+        "row": row,
+        "choice": Chosen(row.participation, ()),
+    }
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            told = dict(form.cleaned_data)
+            again, same = told.pop("again"), _same(form, row.participation_id, told, but=row.pk)
+            made = None
+            if same and not again:
+                context |= _adds(row.participation_id, same, told)
+            else:
+                made, refused = attempt(acting.change, asked=row, by=request.actor, **told)
+            if made is not None:
+                messages.success(request, _("Granted at once.") if made.state == "granted" else _("Saved."))
+                return see_other(back)
+            status = refused.status if refused else 422
+            refused = _at_its_field(form, refused)
+    return render(request, "clusters/capacity_ask.html", context | {"refused": refused}, status=status)
 
 
 @allow(roles.ASK_CAPACITY)
@@ -260,17 +300,20 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
     names = actor_names({row.asked_by, row.decided_by} - {""})
     lines = [line for line, _total in budget_queries.lines(row.participation_id)] if decides else []
     gives = row.state == "granted" and row.kind != CapacityRequest.Kind.FEWER
-    kept = acting.effect_of(row).kept() if waits else row.effect
+    kept = acting.effect_of(row).kept() if waits else row.effect.get("granted", row.effect)
     context = {
         "row": row,
-        "budget": effects.of_cost(row.participation_id, kept, row.starts_on) if waits else None,
+        "budget": effects.of_cost(row.participation_id, kept, row.starts_on)
+        if waits
+        else effects.read(kept.get("budget")),
         "effect": _in_figures(kept),
         "follows": gives and request.role in roles.ASK_CAPACITY,
         "prolongs": capacity_queries.prolonged_by(row) if gives else None,
         "beside": list(capacity_queries.beside(row)[:MOST_BESIDE]),
         "rule": RULES.get(row.rule, ""),
-        "form": (form or DecisionForm(initial={"version": row.version}, lines=lines)) if decides else None,
+        "form": (form or DecisionForm(initial={"version": row.version}, lines=lines, row=row)) if decides else None,
         "named_lines": capacity_queries.named_lines() if decides and not lines else [],
+        "next": capacity_telling.next_step(row) if gives and request.role in roles.ASK_CAPACITY else ("", ""),
         "own": waits and request.role in roles.APPROVE and not decides,
         "may_withdraw": waits and not decides and request.role in roles.ASK_CAPACITY,
         "refused": refused,
@@ -286,7 +329,7 @@ def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Grant or decline."""
     row, refused = _one(pk), None
     lines = [line for line, _total in budget_queries.lines(row.participation_id)]
-    form = DecisionForm(request.POST, lines=lines)
+    form = DecisionForm(request.POST, lines=lines, row=row)
     if form.is_valid():
         told = dict(form.cleaned_data)
         grants = told.pop("decision") == "grant"
@@ -296,6 +339,8 @@ def decide(request: HttpRequest, pk: UUID) -> HttpResponse:
         if refused is None:
             messages.success(request, _("Granted.") if grants else _("Declined."))
             return see_other(reverse("capacity_request", args=[request.tenant.slug, row.pk]))
+    if refused is not None and refused.code == "past_term":
+        form.asks_nevertheless()
     status = refused.status if refused else 422
     return _page(request, _one(pk), form, _at_its_field(form, refused), status)
 

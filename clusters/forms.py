@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from clusters import facts, offers, states
 from clusters.actions import quotas
@@ -224,6 +224,13 @@ class CapacityForm(forms.Form):
     )
     option = forms.ChoiceField(label=gettext_lazy("How it is bought"), required=False, choices=Option.choices)
     instances = forms.IntegerField(label=gettext_lazy("Instances"), min_value=1, max_value=QuotaGrant.MOST)
+    least = forms.IntegerField(
+        label=gettext_lazy("At least"),
+        required=False,
+        min_value=1,
+        max_value=QuotaGrant.MOST,
+        help_text=gettext_lazy("So few instances help already; fewer are not granted."),
+    )
     starts_on = forms.DateField(
         label=gettext_lazy("From"),
         widget=forms.DateInput(attrs={"type": "date"}),
@@ -248,6 +255,8 @@ class CapacityForm(forms.Form):
         required=False,
         widget=forms.HiddenInput,
     )
+
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def asks_again(self: forms.Form) -> None:
         """Show the tick that it is wanted in addition; before, it is hidden."""
@@ -305,11 +314,28 @@ class DecisionForm(forms.Form):
         choices=[("grant", gettext_lazy("Grant it")), ("decline", gettext_lazy("Decline it"))],
         widget=forms.RadioSelect,
     )
+    instances = forms.IntegerField(
+        label=gettext_lazy("Instances that are granted"), required=False, min_value=1, max_value=QuotaGrant.MOST
+    )
+    ends_on = forms.DateField(
+        label=gettext_lazy("Granted until"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text=gettext_lazy("This day included, no later than was asked for. What was asked for stays as it is."),
+    )
+    nevertheless = forms.BooleanField(
+        label=gettext_lazy("Grant it nevertheless, also for the days after the end of the cycle"),
+        required=False,
+        widget=forms.HiddenInput,
+    )
     budget_line = forms.CharField(
         label=gettext_lazy("Budget line"),
         max_length=120,
         required=False,
-        help_text=gettext_lazy("Out of which it is paid."),
+        help_text=gettext_lazy(
+            "The name of the money it is paid from, as the finance people know it, for example 'compute, first half'. "
+            "The participant's budget has no lines yet: once it has, they stand here as a list."
+        ),
         widget=forms.TextInput(attrs={"list": "budget-lines"}),
     )
     why = forms.CharField(
@@ -320,14 +346,26 @@ class DecisionForm(forms.Form):
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, lines: Sequence[str] = (), **kwargs: Any) -> None:
+    def asks_nevertheless(self) -> None:
+        """Show the tick; before, it is hidden."""
+        self.fields["nevertheless"].widget = forms.CheckboxInput()
+
+    def __init__(
+        self, *args: Any, lines: Sequence[str] = (), row: CapacityRequest | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        if row is not None:
+            self.initial |= {"instances": row.instances, "ends_on": row.ends_on}
+            told = {"least": row.least or 1, "most": row.instances}
+            self.fields["instances"].help_text = (
+                gettext("Between %(least)s and %(most)s were asked for.") if row.instances > 1 else ""
+            ) % told
         if lines:  # the participant's budget has these; any other is refused
             old = self.fields["budget_line"]
             self.fields["budget_line"] = forms.ChoiceField(
                 label=old.label,
                 required=False,
-                help_text=old.help_text,
+                help_text=gettext_lazy("Of the participant's budget; out of which it is paid."),
                 choices=[("", "–"), *((one, one) for one in lines)],
             )
         self.fields["budget_line"].needed_later = gettext_lazy("needed to grant it")

@@ -346,6 +346,7 @@ kind(
     _("{number} is granted: {instances} × {instance_type} in {region}, out of {budget_line}. {why}"),
     icon="circle-check",
 )
+CAPACITY_CHANGED = kind("capacity_request.changed", _("{actor} changed {number}, before it was decided"), icon="gauge")
 kind("capacity_request.declined", _("{actor} declined {number}: {why}"), icon="gauge")
 kind("capacity_request.withdrawn", _("{actor} withdrew {number}: {why}"), icon="gauge")
 

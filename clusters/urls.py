@@ -52,6 +52,7 @@ urlpatterns = [
     path("t/<slug:tenant>/capacity/ask/", capacity_views.ask, name="ask_for_capacity"),
     path("t/<slug:tenant>/capacity-requests/<uuid:pk>/", capacity_views.capacity_request, name="capacity_request"),
     path("t/<slug:tenant>/capacity-requests/<uuid:pk>/decide/", capacity_views.decide, name="decide_capacity"),
+    path("t/<slug:tenant>/capacity-requests/<uuid:pk>/change/", capacity_views.change, name="change_capacity"),
     path("t/<slug:tenant>/capacity-requests/<uuid:pk>/longer/", capacity_views.longer, name="prolong_capacity"),
     path("t/<slug:tenant>/capacity-requests/<uuid:pk>/withdraw/", capacity_views.withdraw, name="withdraw_capacity"),
     path("t/<slug:tenant>/reservations/want/", reservation_views.want, name="want_reservation"),

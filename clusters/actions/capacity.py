@@ -1,6 +1,7 @@
 """Writes about requests for capacity: ask, decide, withdraw; granting adds rows to the ledger and changes none."""
 
 import uuid
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from clusters import capacity_effect, capacity_telling, facts, foresight, states
 from clusters.actions.holding import lock
@@ -18,11 +19,14 @@ from clusters.budgets import effects
 from clusters.capacity_effect import Change, Circumstances, Effect
 from clusters.models import CapacityRequest, LedgerRow, Option, QuotaGrant
 from tenants import participating
+from tenants.actions import plain
 from tenants.history import timeline
+from tenants.history.models import Entry
 from tenants.history.moves import move
 from tenants.models import ApiToken, Milestone, Participation, Person, Programme, Tenant
 from tenants.web.problems import Refused, Stale
 
+ENGINE = "engine"  # the programme itself, in no person's name
 MOST_INSTANCES = QuotaGrant.MOST
 LONGEST = 1000
 MOST_HOURS = 10_000_000
@@ -36,6 +40,7 @@ FIELDS: dict[str, Any] = {
     "kind": gettext_lazy("What is wanted"),
     "option": gettext_lazy("How it is bought"),
     "instances": gettext_lazy("Instances"),
+    "least": gettext_lazy("At least"),
     "starts_on": gettext_lazy("From"),
     "ends_on": gettext_lazy("Until"),
     "reason": gettext_lazy("Why"),
@@ -71,10 +76,12 @@ def asked_of(row: CapacityRequest) -> Change:
     return Change(row.kind, row.instances, row.region, row.to_region, row.starts_on, row.ends_on)
 
 
-def effect_of(row: CapacityRequest) -> Effect:
-    """What it would come to if it were granted now."""
+def effect_of(row: CapacityRequest, change: Change | None = None) -> Effect:
+    """What it, or a `change` that is granted instead, would come to if it were granted now."""
     where, before = (row.to_region, row.region) if row.to_region else (row.region, "")
-    return capacity_effect.effect(asked_of(row), circumstances(row.participation, row.instance_type, where, before))
+    return capacity_effect.effect(
+        change or asked_of(row), circumstances(row.participation, row.instance_type, where, before)
+    )
 
 
 def ask(
@@ -90,12 +97,13 @@ def ask(
     ends_on: date | None = None,
     to_region: str = "",
     option: str = "",
+    least: int | None = None,
 ) -> CapacityRequest:
-    """Ask for capacity. What a rule grants is granted at once, with the rule's name. Raises Refused with the field."""
+    """Ask for capacity; fewer than `least` are of no use. What a rule grants is granted at once, with the rule's name. Raises Refused with the field."""
     row = CapacityRequest(
         tenant_id=participation.tenant_id, participation=participation, number=f"CR-{uuid.uuid4().hex[:8]}", kind=kind,
         instance_type=instance_type.removeprefix("ml."), region=region, to_region=to_region, option=option,
-        instances=instances, starts_on=starts_on, ends_on=ends_on, reason=reason.strip(), asked_by=by,
+        instances=instances, least=least, starts_on=starts_on, ends_on=ends_on, reason=reason.strip(), asked_by=by,
     )  # fmt: skip
     _refuse_nonsense(row)
     if kind != CapacityRequest.Kind.FEWER:
@@ -110,29 +118,86 @@ def ask(
         states.CAPACITY_ASKED, about=row, by=by, number=row.number, what=row.kind, instances=row.instances,
         instance_type=row.instance_type, region=row.to_region or row.region, reason=row.reason, **row.effect,
     )  # fmt: skip
+    _grant_by_rule(row, found)
+    if row.state == "waiting" and by != ENGINE:  # out of an application: whoever selected it knows
+        capacity_telling.tell_who_decides(row)
+    return row
+
+
+CHANGEABLE = (
+    "kind", "instance_type", "region", "to_region", "option", "instances", "least", "starts_on", "ends_on", "reason",
+)  # fmt: skip
+
+
+def change(*, asked: CapacityRequest, by: str, version: int | None = None, **told: Any) -> CapacityRequest:
+    """Ask for something else instead, as long as nobody decided; `told` are columns of CHANGEABLE, what is left out stays.
+
+    What a rule grants is granted at once, as when it is asked for. Raises Refused with the field, decided; Stale."""
+    row = _newest(asked, version)
+    before = {name: getattr(row, name) for name in CHANGEABLE}
+    for name in CHANGEABLE:
+        setattr(row, name, told.get(name, before[name]))
+    row.instance_type, row.reason = row.instance_type.removeprefix("ml."), row.reason.strip()
+    both = {name: (was, getattr(row, name)) for name, was in before.items()}
+    changed = {name: [plain(was), plain(now)] for name, (was, now) in both.items() if was != now}
+    if not changed:
+        return row
+    _refuse_nonsense(row)
+    if row.kind != CapacityRequest.Kind.FEWER:
+        participating.refuse_unless_permitted(row.participation, participating.CAPACITY)
+    lock(row.participation_id, "", ["small"])
+    _lock(row)
+    _refuse_more_back_than_granted(row)
+    found = effect_of(row)
+    row.effect = found.kept()
+    row.version += 1
+    row.save(update_fields=[*CHANGEABLE, "effect", "version"])
+    timeline.record(states.CAPACITY_CHANGED, about=row, by=by, number=row.number, changes=changed)
+    _grant_by_rule(row, found)
+    return CapacityRequest.objects.get(pk=row.pk)
+
+
+def _grant_by_rule(row: CapacityRequest, found: Effect) -> None:
     programme = Programme.objects.first()
     limit = programme.small_request_hours if programme else 0
-    rule = capacity_effect.rule(asked_of(row), found, limit=limit, recently=_recently(participation))
+    rule = capacity_effect.rule(asked_of(row), found, limit=limit, recently=_recently(row.participation))
     if rule == capacity_effect.SMALL and not _paid_for(row):
         rule = ""  # somebody has to say out of which money it is
     if rule:
-        line = budgets.only_line(participation) if rule == capacity_effect.SMALL else ""
-        _grant(row, by="engine", rule=rule, why=_rule_in_words(rule, limit), budget_line=line)
-    return row
+        line = budgets.only_line(row.participation) if rule == capacity_effect.SMALL else ""
+        _grant(row, asked_of(row), by=ENGINE, rule=rule, why=_rule_in_words(rule, limit), budget_line=line)
 
 
 def _paid_for(row: CapacityRequest) -> bool:
     try:
         budgets.refuse_at_limit(row.participation)
-        _refuse_what_binds_too_much(row)
+        _refuse_what_binds_too_much(row, asked_of(row))
+        _refuse_past_the_term(row, asked_of(row))
     except Refused:
         return False
     return True
 
 
-def _refuse_what_binds_too_much(row: CapacityRequest) -> None:
+def _refuse_past_the_term(row: CapacityRequest, change: Change) -> None:
+    """What lies after the end that the cycle was given is in no budget of it. Raises Refused: past_term."""
+    ends = row.participation.cycle.ends_on
+    if change.kind == CapacityRequest.Kind.FEWER or ends is None or change.ends_on is None or change.ends_on <= ends:
+        return
+    days = effects.days_past(change.starts_on, change.ends_on, ends)[0]
+    sentence = ngettext(
+        "%(days)s day of it lies after the end of the cycle, %(end)s, and is in no budget. Grant it until then, or say "
+        "that it is granted nevertheless.",
+        "%(days)s days of it lie after the end of the cycle, %(end)s, and are in no budget. Grant it until then, or say "
+        "that it is granted nevertheless.",
+        days,
+    )
+    told = {"days": days, "end": date_format(ends, "DATE_FORMAT")}
+    raise Refused("past_term", sentence % told, status=422, field="nevertheless", days=days, end=ends.isoformat())
+
+
+def _refuse_what_binds_too_much(row: CapacityRequest, change: Change) -> None:
     """Where what is bound counts against the budget, nothing is promised that it does not hold. Raises Refused."""
-    cost = effects.of_cost(row.participation_id, effect_of(row).kept(), row.starts_on)
+    cost = effects.of_cost(row.participation_id, effect_of(row, change).kept(), change.starts_on)
     budgets.refuse_cost(row.participation, cost.adds if cost else None)
 
 
@@ -178,6 +243,8 @@ def _refuse_nonsense(row: CapacityRequest) -> None:
         _refuse("option", row.option, _("Leave it empty, or say one of %(words)s.") % {"words": words})
     if not 1 <= row.instances <= MOST_INSTANCES:
         _refuse("instances", row.instances, _("Say a number from 1 to %(most)s.") % {"most": MOST_INSTANCES})
+    if row.least is not None and not 1 <= row.least <= row.instances:
+        _refuse("least", row.least, _("Say a number from 1 to %(most)s.") % {"most": row.instances})
     if row.starts_on < today:
         _refuse("starts_on", row.starts_on, _("Nothing is granted for days that are over: say %(today)s or later.")
                 % {"today": date_format(today, "DATE_FORMAT")})  # fmt: skip
@@ -199,7 +266,7 @@ def _refuse_nonsense(row: CapacityRequest) -> None:
 
 
 def _refuse(field: str, value: Any, hint: str) -> None:
-    sentence = _("'%(value)s' cannot be taken for %(field)s. %(hint)s")
+    sentence = _("'%(value)s' cannot be taken for %(field)s. %(hint)s") if value else _("%(field)s is empty. %(hint)s")
     said = date_format(value, "DATE_FORMAT") if isinstance(value, date) else str(value)[:60]
     values = {"value": said, "field": FIELDS.get(field, field), "hint": hint}
     raise Refused("invalid", sentence % values, status=422, field=field)
@@ -226,9 +293,12 @@ def _refuse_more_back_than_granted(row: CapacityRequest) -> None:
 
 def decide(
     *, asked: CapacityRequest, grants: bool, why: str, person: Person, by: str, budget_line: str = "",
-    version: int | None = None,
+    version: int | None = None, instances: int | None = None, ends_on: date | None = None, nevertheless: bool = False,
 ) -> CapacityRequest:  # fmt: skip
-    """Grant or decline what waits. Raises Refused: own_request, decided, invalid; Stale."""
+    """Grant or decline what waits. Granted may be fewer instances, down to the least that help, and until an earlier day.
+
+    Raises Refused: own_request, decided, invalid, past_term unless `nevertheless`; Stale.
+    """
     row = _newest(asked, version)
     if own(row, person):
         sentence = _("You asked for this capacity yourself; somebody else has to decide it.")
@@ -247,12 +317,31 @@ def decide(
         return CapacityRequest.objects.get(pk=row.pk)
     if row.kind != CapacityRequest.Kind.FEWER:
         participating.refuse_unless_permitted(row.participation, participating.CAPACITY)
+    given = _given(row, instances, ends_on)
+    if not nevertheless:
+        _refuse_past_the_term(row, given)
     _lock(row)
     _refuse_more_back_than_granted(row)
-    _refuse_what_binds_too_much(row)
-    _grant(row, by=by, rule="", why=why, budget_line=budget_line)
+    _refuse_what_binds_too_much(row, given)
+    _grant(row, given, by=by, rule="", why=why, budget_line=budget_line)
     capacity_telling.tell(row, by)
     return CapacityRequest.objects.get(pk=row.pk)
+
+
+def _given(row: CapacityRequest, instances: int | None, ends_on: date | None) -> Change:
+    """What is granted of what was asked for: between the least that help and all, and no longer than was asked for."""
+    most, least = row.instances, row.least or 1
+    if instances is not None and not least <= instances <= most:
+        hint = _("Between %(least)s and %(most)s were asked for.") if least < most else _("%(most)s were asked for.")
+        _refuse("instances", instances, hint % {"least": least, "most": most})
+    if ends_on is not None and (ends_on < row.starts_on or (row.ends_on is not None and ends_on > row.ends_on)):
+        days = {"first": date_format(row.starts_on, "DATE_FORMAT"), "last": ""}
+        hint = _("It has to be %(first)s or later.")
+        if row.ends_on is not None:
+            hint = _("It was asked for from %(first)s until %(last)s.")
+            days["last"] = date_format(row.ends_on, "DATE_FORMAT")
+        _refuse("ends_on", ends_on, hint % days)
+    return replace(asked_of(row), instances=instances or most, ends_on=ends_on or row.ends_on)
 
 
 def set_limit(*, office: Tenant, hours: int, why: str, by: str, version: int | None = None) -> None:
@@ -271,9 +360,11 @@ def set_limit(*, office: Tenant, hours: int, why: str, by: str, version: int | N
 
 
 def own(row: CapacityRequest, person: Person) -> bool:
-    """Whether the person asked for it, also by a program with one of the own tokens."""
-    word, _sep, pk = row.asked_by.partition(":")
-    return row.asked_by == person.actor or (word == "token" and ApiToken.objects.filter(pk=pk, person=person).exists())
+    """Whether the person asked for it or changed it since, also by a program with one of the own tokens."""
+    changed = Entry.objects.filter(subject=row.SUBJECT, subject_id=row.pk, kind=states.CAPACITY_CHANGED)
+    by = {row.asked_by, *changed.values_list("actor", flat=True)}
+    tokens = [actor.partition(":")[2] for actor in by if actor.startswith("token:")]
+    return person.actor in by or (bool(tokens) and ApiToken.objects.filter(pk__in=tokens, person=person).exists())
 
 
 def withdraw(*, asked: CapacityRequest, why: str, by: str, version: int | None = None) -> CapacityRequest:
@@ -296,9 +387,11 @@ def _newest(asked: CapacityRequest, version: int | None) -> CapacityRequest:
     return row
 
 
-def _grant(row: CapacityRequest, *, by: str, rule: str, why: str, budget_line: str) -> None:
+def _grant(row: CapacityRequest, given: Change, *, by: str, rule: str, why: str, budget_line: str) -> None:
     """The rows and the decision, in one transaction; the request is locked, or is new."""
-    for region, delta, first, last in capacity_effect.rows(asked_of(row)):
+    kept = effect_of(row, given).kept()
+    cost = effects.of_cost(row.participation_id, kept, given.starts_on)
+    for region, delta, first, last in capacity_effect.rows(given):
         LedgerRow.objects.create(
             tenant_id=row.tenant_id, ledger=LedgerRow.Ledger.GRANT, participation_id=row.participation_id, region=region,
             instance_type=row.instance_type, option=row.option, delta=delta, starts_on=first, ends_on=last, by=by,
@@ -308,9 +401,14 @@ def _grant(row: CapacityRequest, *, by: str, rule: str, why: str, budget_line: s
         QuotaGrant.objects.filter(
             participation=row.participation_id, instance_type=row.instance_type, region=region
         ).update(version=F("version") + 1)
-    columns = {"rule": rule, "why": why, "budget_line": budget_line[:120], "decided_by": by, "decided_at": Now()}
+    columns = {
+        "rule": rule, "why": why, "budget_line": budget_line[:120], "decided_by": by, "decided_at": Now(),
+        "granted_instances": given.instances if given.instances != row.instances else None,
+        "granted_until": given.ends_on if given.ends_on != row.ends_on else None,
+        "effect": row.effect | {"granted": kept | {"budget": cost.kept() if cost else None}},
+    }  # fmt: skip
     move(
-        row, "granted", by=by, columns=columns, number=row.number, instances=row.instances, rule=rule, why=why,
+        row, "granted", by=by, columns=columns, number=row.number, instances=given.instances, rule=rule, why=why,
         instance_type=row.instance_type, region=row.to_region or row.region, budget_line=budget_line or "–", what=str(row),
     )  # fmt: skip
 

@@ -175,8 +175,11 @@ class CapacityRequestShown(Shown):
     to_region = serializers.CharField()
     option = serializers.ChoiceField(choices=Option.values)
     instances = serializers.IntegerField()
+    least = serializers.IntegerField(allow_null=True, help_text="So few help already; null: one does.")
     starts_on = serializers.DateField()
     ends_on = serializers.DateField(allow_null=True)
+    granted_instances = serializers.IntegerField(allow_null=True, help_text="Null: as many as were asked for.")
+    granted_until = serializers.DateField(allow_null=True, help_text="Null: as long as was asked for.")
     reason = serializers.CharField()
     effect = serializers.DictField(help_text="As it was shown when it was asked for; null in it: not known.")
     rule = serializers.CharField(help_text="Which rule granted it at once; empty: somebody decided it.")
@@ -204,6 +207,7 @@ class CapacityAsked(Asked):
     to_region = serializers.CharField(max_length=20, required=False, allow_blank=True)
     option = serializers.ChoiceField(choices=Option.values, required=False, allow_blank=True)
     instances = serializers.IntegerField(min_value=1, max_value=acting.MOST_INSTANCES)
+    least = serializers.IntegerField(min_value=1, max_value=acting.MOST_INSTANCES, required=False, allow_null=True)
     starts_on = serializers.DateField()
     ends_on = serializers.DateField(required=False, allow_null=True)
     reason = serializers.CharField(max_length=acting.LONGEST)
@@ -212,6 +216,13 @@ class CapacityAsked(Asked):
 class CapacityDecisionAsked(Asked):
     decision = serializers.ChoiceField(choices=["grant", "decline"])
     budget_line = serializers.CharField(max_length=120, required=False, allow_blank=True)
+    instances = serializers.IntegerField(
+        min_value=1, max_value=acting.MOST_INSTANCES, required=False, allow_null=True, help_text="Left out: all."
+    )
+    ends_on = serializers.DateField(required=False, allow_null=True, help_text="Left out: as long as was asked for.")
+    nevertheless = serializers.BooleanField(
+        required=False, default=False, help_text="Also for days after the end of the cycle; else `past_term` refuses."
+    )
     why = serializers.CharField(max_length=acting.LONGEST)
     version = serializers.IntegerField(min_value=1, max_value=10**9, required=False, help_text="Or `If-Match`.")
 

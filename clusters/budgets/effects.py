@@ -44,6 +44,20 @@ class Effect:
             "until": self.until.isoformat(),
         }
 
+    def kept(self) -> dict[str, Any]:
+        """As it is kept with a decision; `read` gives it back."""
+        return self.told() | {"left": None if self.left is None else str(self.left), "days_past": self.days_past}
+
+
+def read(kept: Mapping[str, Any] | None) -> Effect | None:
+    """What `kept` wrote down; None where nothing was."""
+    if not kept:
+        return None
+    amounts = {name: Decimal(kept[name]) if kept.get(name) is not None else None for name in ("budget", "left", "adds")}
+    reached = date.fromisoformat(kept["reached"]) if kept.get("reached") else None
+    until = date.fromisoformat(kept["until"])
+    return Effect(kept["currency"], **amounts, reached=reached, until=until, days_past=kept.get("days_past", 0))
+
 
 def of_wish(participation: Any, wish: Configuration, cluster: Cluster | None = None) -> Effect | None:
     """Of a cluster that were launched, or changed to this; None where nobody takes part."""

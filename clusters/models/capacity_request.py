@@ -1,5 +1,7 @@
 """Somebody asks the programme for other capacity: more, less, for longer, or in another Region."""
 
+from datetime import date
+
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -24,21 +26,26 @@ class CapacityRequest(TenantOwned):
 
     participation = tied("tenants.Participation", related_name="+")
     number = models.CharField(max_length=20)
-    kind = models.CharField(max_length=8, choices=Kind.choices)
-    instance_type = models.CharField(max_length=30)
-    region = models.CharField(max_length=20)
-    to_region = models.CharField(max_length=20, blank=True)
-    option = models.CharField(max_length=14, choices=Option.choices, blank=True)
-    instances = models.PositiveIntegerField()
-    starts_on = models.DateField()
-    ends_on = models.DateField(null=True)
-    reason = models.CharField(max_length=1000)
+    kind = models.CharField(_("What is wanted"), max_length=8, choices=Kind.choices)
+    instance_type = models.CharField(_("Instance type"), max_length=30)
+    region = models.CharField(_("Region"), max_length=20)
+    to_region = models.CharField(_("The other Region"), max_length=20, blank=True)
+    option = models.CharField(_("How it is bought"), max_length=14, choices=Option.choices, blank=True)
+    instances = models.PositiveIntegerField(_("Instances"))
+    # So few help already; with less than that nothing can be begun. Empty: one does.
+    least = models.PositiveIntegerField(_("At least"), null=True)
+    starts_on = models.DateField(_("From"))
+    ends_on = models.DateField(_("Until"), null=True)
+    reason = models.CharField(_("Why"), max_length=1000)
     # As it was shown when it was asked for: accelerator-hours, price, days past the stage gate.
     effect = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
     state = models.CharField(max_length=10, default="waiting")
     rule = models.CharField(max_length=12, blank=True)  # which rule granted it at once; empty: somebody decided
     budget_line = models.CharField(max_length=120, blank=True)
     why = models.CharField(max_length=1000, blank=True)
+    # What was granted where that is less than what was asked for; what was asked for stays as it is.
+    granted_instances = models.PositiveIntegerField(null=True)
+    granted_until = models.DateField(null=True)
     asked_by = models.CharField(max_length=60)
     decided_by = models.CharField(max_length=60, blank=True)
     decided_at = models.DateTimeField(null=True)
@@ -58,3 +65,23 @@ class CapacityRequest(TenantOwned):
 
     def __str__(self) -> str:
         return f"{self.number} {self.instances} × {self.instance_type} in {self.region}"
+
+    @property
+    def given(self) -> int:
+        """Instances that were granted, or are asked for as long as nobody decided."""
+        return self.instances if self.granted_instances is None else self.granted_instances
+
+    @property
+    def given_until(self) -> date | None:
+        return self.granted_until or self.ends_on
+
+    @property
+    def given_less(self) -> bool:
+        """Whether fewer or a shorter time was granted than was asked for."""
+        return self.granted_instances is not None or self.granted_until is not None
+
+    @property
+    def given_hours(self) -> int | None:
+        """Accelerator-hours of what was granted, else of what is asked for."""
+        found: int | None = self.effect.get("granted", self.effect).get("accelerator_hours")
+        return found

@@ -243,7 +243,7 @@ def _ask_for_what_it_needs(row: Application, made: Participation) -> None:
         if also:
             reason += " " + _("Also possible: %(names)s.") % {"names": ", ".join(also)}
         capacity.ask(
-            participation=made, kind="more", instance_type=span.types[0], region=span.regions[0], instances=span.peak,
+            participation=made, kind="more", instance_type=span.types[0], region=span.regions[0], instances=span.peak, least=max(1, span.minimum),
             starts_on=max(span.starts_on, today), ends_on=span.ends_on, reason=reason[:1000], by=ENGINE,
         )  # fmt: skip
 

@@ -343,3 +343,57 @@ def test_what_is_granted_is_prolonged_without_counting_a_day_twice(world):
             "longer", 4, last + timedelta(days=1), end,
         )  # fmt: skip
         assert more.effect["accelerator_hours"] == 4 * 14 * 24 * 8
+
+
+def test_fewer_and_a_shorter_time_are_granted_and_what_waits_is_changed_by_whoever_asked(world):
+    made, today = examples.make(world, world.hoshi, 1), timezone.now().date()
+    ends, term = today + timedelta(days=60), today + timedelta(days=40)
+    Cycle.objects.update(ends_on=term)
+    row = asked_for(world, made, region="us-east-1", ends_on=ends, least=2)
+    page = f"/t/hoshi/capacity-requests/{row.pk}/"
+    asker, office = Client(), Client()
+    asker.force_login(world.person("platform_engineer"), BACKEND)
+    office.force_login(world.person("programme_manager"), BACKEND)
+    form = {
+        "kind": "more", "instance_type": P5, "region": "us-east-1", "instances": "6", "least": "3", "reason": "larger",
+        "starts_on": today.isoformat(), "ends_on": ends.isoformat(), "version": "1",
+    }  # fmt: skip
+    with acting_for(world.hoshi, staff=True):
+        waits = Delivery.objects.filter(kind="capacity-waits").select_related("person", "tenant")
+        assert {one.person for one in waits} == {world.person("programme_manager")}
+        assert "asks for capacity: 4" in mail.compose(waits[0]).subject
+    assert asker.post(f"{page}change/", form | {"least": "7"}).status_code == 422
+    assert asker.post(f"{page}change/", form).status_code == 303
+    assert asker.post(f"{page}change/", form).status_code == 409
+    with acting_for(world.hoshi, staff=True):
+        changed = Entry.objects.get(kind="capacity_request.changed").facts["changes"]
+        assert (changed["instances"], changed["least"]) == ([4, 6], [2, 3])
+        now = CapacityRequest.objects.get(pk=row.pk)
+        assert now.effect["accelerator_hours"] == 6 * 61 * 24 * 8 and acting.own(now, world.person("platform_engineer"))
+        assert not acting.own(now, world.person("programme_manager"))
+    decision = {"decision": "grant", "why": "It fits.", "version": "2", "budget_line": LINE, "instances": "4"}
+    for wrong in ({"instances": "2"}, {"instances": "7"}, {"ends_on": (ends + timedelta(days=1)).isoformat()}):
+        assert office.post(f"{page}decide/", decision | wrong).status_code == 422
+    past = office.post(f"{page}decide/", decision)
+    assert past.status_code == 422 and "20 days of it lie after the end of the cycle" in past.content.decode()
+    assert 'type="checkbox" name="nevertheless"' in past.content.decode()
+    assert office.post(f"{page}decide/", decision | {"ends_on": term.isoformat()}).status_code == 303
+    with acting_for(world.hoshi, staff=True):
+        done = CapacityRequest.objects.get(pk=row.pk)
+        assert (done.instances, done.ends_on, done.given, done.given_until) == (6, ends, 4, term)
+        [line] = LedgerRow.objects.filter(request=row)
+        assert (line.delta, line.ends_on, done.given_hours) == (4, term, 4 * 41 * 24 * 8)
+        assert capacity_queries.prolonged_by(done) == (term + timedelta(days=1), 4)
+        [letter] = [mail.compose(one) for one in Delivery.objects.filter(kind="capacity-decided")]
+        assert "fewer or for a shorter time" in letter.body and "31,488" in letter.body
+    told = asker.get(page).content.decode()
+    assert "less than was asked for" in told and "Left of the budget" in told
+    assert "Decided already" in asker.get(f"{page}change/").content.decode()
+    other = asked_for(world, made, region="us-east-1", ends_on=ends, instances=1)
+    with acting_for(world.hoshi, staff=True):
+        person = world.person("programme_manager")
+        told = {"grants": True, "why": "x", "budget_line": LINE, "person": person, "by": person.actor}
+        with pytest.raises(Refused) as refused:
+            acting.decide(asked=other, **told)
+        assert refused.value.code == "past_term"
+        assert acting.decide(asked=other, nevertheless=True, **told).state == "granted"

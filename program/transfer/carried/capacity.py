@@ -20,10 +20,10 @@ from tenants.history.moves import move
 from tenants.wall.acting import acting_for
 
 ASKED = (
-    "number", "kind", "instance_type", "region", "to_region", "option", "instances", "starts_on", "ends_on", "reason",
+    "number", "kind", "instance_type", "region", "to_region", "option", "instances", "least", "starts_on", "ends_on", "reason",
     "effect", "created_at",
 )  # fmt: skip
-DECIDED = ("rule", "budget_line", "why", "decided_at")
+DECIDED = ("rule", "budget_line", "why", "decided_at", "granted_instances", "granted_until")
 STEP = ("option", "delta", "starts_on", "ends_on", "why", "created_at")
 
 
@@ -116,7 +116,7 @@ def _request(past: Past, row: Row, place: Any) -> None:
         states.CAPACITY_ASKED, about=made, by=by, at=made.created_at,
         **imported(
             number=made.number, what=made.kind, instances=made.instances, instance_type=made.instance_type, region=where,
-            reason=made.reason, **{name: value for name, value in made.effect.items() if name not in ("instances", "region")},
+            reason=made.reason, **{name: value for name, value in made.effect.items() if name not in ("instances", "region", "granted")},
         ),
     )  # fmt: skip
     if row["state"] == made.state:
@@ -126,7 +126,7 @@ def _request(past: Past, row: Row, place: Any) -> None:
     move(
         made, row["state"], by=decided, at=given.get("decided_at"), columns=given,
         **imported(
-            number=made.number, instances=made.instances, instance_type=made.instance_type, region=where, what=str(made),
+            number=made.number, instances=made.given, instance_type=made.instance_type, region=where, what=str(made),
             why=given.get("why", ""), rule=given.get("rule", ""), budget_line=given.get("budget_line") or "–",
         ),
     )  # fmt: skip
