@@ -172,9 +172,10 @@ def days(today: date, zone: ZoneInfo) -> list[Day]:
     ]  # fmt: skip
     for row in Participation.objects.select_related("cycle", "tenant").exclude(state__in=("closed", "withdrawn")):
         dates = {
-            _("stage gate"): row.cycle.stage_gate_on,
+            _("stage gate"): None if row.gate else row.cycle.stage_gate_on,
             _("the final report is due"): row.cycle.final_report_due,
-            _("the cycle ends"): row.cycle.ends_on,
+            _("the participation ends"): row.ends_on,
+            _("the cycle ends"): None if row.ends_on else row.cycle.ends_on,
         }
         found += [
             Day(on, row.tenant.slug, row.cycle.name, what, _of(row.tenant.slug))

@@ -1,6 +1,6 @@
 """A customer's overview: what waits, the days ahead, jobs, limits and helpers; and nothing of anybody else."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from django.test import Client
@@ -11,7 +11,7 @@ from program import first_steps, home
 from program.models import Onboarding, Report
 from support.actions import ask_customer
 from support.models import Case
-from tenants.models import FrameworkUse, Milestone
+from tenants.models import Cycle, FrameworkUse, Milestone, Participation
 from tenants.wall.acting import acting_for
 from tests.clusters.test_pages import hoshi, signed_in
 from tests.conftest import World
@@ -128,3 +128,20 @@ def test_a_participant_s_page_begins_with_where_one_can_jump_and_folds_what_is_e
     counted = {one.place: one.count for one in jumps}
     assert counted["models"] == 1 and counted["frameworks"] == 0
     assert "<summary>No framework recorded</summary>" in html
+
+
+def test_a_gate_that_is_decided_is_no_day_ahead_and_a_participation_has_a_last_day_of_its_own(
+    world: World, hoshi: Examples
+) -> None:
+    today = timezone.now().date()
+    gate, last, own = (today + timedelta(days=n) for n in (5, 20, 10))
+    Cycle.objects.filter(pk=world.cycle.pk).update(stage_gate_on=gate, ends_on=last, final_report_due=None)
+
+    def shown() -> list[tuple[str, date]]:
+        with acting_for(world.hoshi):
+            return [(one.what, one.on) for one in home.days(today, ZoneInfo("UTC")) if one.title == world.cycle.name]
+
+    assert shown() == [("stage gate", gate), ("the cycle ends", last)]
+    with acting_for(world.hoshi, staff=True):
+        Participation.objects.update(gate="passed", gate_on=today, ends_on=own)
+    assert shown() == [("the participation ends", own)]

@@ -178,9 +178,15 @@ def test_a_model_may_have_more_than_500_layers_and_any_framework_needs_no_code(w
         "total_params_b": "1",
         "active_params_b": "1",
     }
-    assert client.post("/t/hoshi/record/model/add/", model | {"amount_unit": "billion_tokens"}).status_code == 303
+    more = {"amount_unit": "billion_tokens", "evaluation_plan": "JGLUE, MMLU"}
+    assert client.post("/t/hoshi/record/model/add/", model | more).status_code == 303
     page = client.get("/t/hoshi/").content.decode()
-    assert "Own 分散フレームワーク" in page and "640" in page and "s3://hoshi-data/crawl/" in page
+    assert (
+        "Own 分散フレームワーク" in page
+        and "640" in page
+        and "s3://hoshi-data/crawl/" in page
+        and "JGLUE, MMLU" in page
+    )
 
 
 def test_the_first_training_job_waits_for_its_data_unless_somebody_says_it_need_not(
