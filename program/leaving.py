@@ -1,11 +1,12 @@
-"""Open action items of whoever leaves go on to somebody else; without anybody they stay, since each has one owner, and are told."""
+"""What whoever leaves lets go of here: open action items go on to somebody else, or stay and are told, since each has one owner;
+seats in sessions are given back."""
 
 from __future__ import annotations
 
 from django.db.models import F
 
-from program import states
-from program.models import ActionItem
+from program import sessions, states
+from program.models import ActionItem, Registration, Session
 from support.leaving import places_left
 from support.writing import moment, refuse_an_owner_from_elsewhere
 from tenants.history import timeline
@@ -30,3 +31,19 @@ def let_go_of_action_items(person: Person, tenant: Tenant, by: str, to: Person |
                 told = {"number": item.number, "person": str(person.pk), "owner": str(to.pk)}
                 timeline.record(states.HANDED_OVER, about=item, by=by, audience=item.audience, **told)
     return {"action_item": left} if left else {}
+
+
+@lets_go
+def give_seats_back(person: Person, tenant: Tenant, by: str, to: Person | None) -> dict[str, int]:
+    """Seats in sessions that are to come are free for others again; who came to which stays."""
+    if tenant.is_office:
+        return {}
+    with acting_for(tenant):
+        mine = Registration.objects.filter(person=person, cancelled_at=None)
+        taken = list(mine.values_list("session_id", flat=True))
+    with acting_for(sessions.office(), staff=True):
+        coming = Session.objects.filter(pk__in=taken, starts_at__gt=moment(None), cancelled_at=None)
+        found = list(coming.order_by("pk"))
+    for session in found:
+        sessions.unregister(session=session, tenant=tenant, person=person, by=by)
+    return {}

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from program import sessions
 from program.models import Registration, Session
+from tenants import leaving
 from tenants.history.models import Entry
-from tenants.models import Tenant
+from tenants.models import Membership, Tenant
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
 from tests.conftest import World
@@ -205,3 +206,20 @@ def test_the_whole_of_it_by_pages(world: World) -> None:
     assert "you have a seat" in customer.get("/sessions/").content.decode()
     assert browser(world.person("viewer", world.hoshi)).post(where, {"do": "register"}).status_code == 403
     assert staff.post(f"/t/programme/sessions/{session.pk}/attendance/", {"attendance-others": "1"}).status_code == 409
+
+
+def test_who_leaves_gives_back_the_seats_that_are_to_come_and_keeps_what_was(world: World) -> None:
+    past, ahead, leaver = announced(world), announced(world, title="Later"), world.person("ml_engineer")
+    for session in (past, ahead):
+        enrol(world, session, world.hoshi)
+        enrol(world, session, world.umi)
+    begun(past)
+    lead = world.person("business_lead")
+    with acting_for(world.hoshi):
+        seat = Membership.objects.get(person=leaver, tenant=world.hoshi)
+        leaving.remove(seat=seat, by=lead.actor, person=lead)
+    with reading_everyone():
+        held = {(row.session_id, row.tenant_id) for row in Registration.objects.filter(cancelled_at=None)}
+    assert held == {(past.pk, world.hoshi.pk), (past.pk, world.umi.pk), (ahead.pk, world.umi.pk)}
+    with acting_for(world.office, staff=True):
+        assert dict(Session.objects.values_list("title", "registered")) == {"NCCL hands-on": 2, "Later": 1}
