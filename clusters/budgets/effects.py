@@ -24,6 +24,7 @@ class Effect:
     reached: date | None
     until: date  # the last day of the term
     days_past: int = 0  # of what is asked for, after it: they bind nothing of this budget
+    open_end: bool = False  # nobody has set an end: `until` is only how far it is reckoned
 
     @property
     def left_after(self) -> Decimal | None:
@@ -46,7 +47,11 @@ class Effect:
 
     def kept(self) -> dict[str, Any]:
         """As it is kept with a decision; `read` gives it back."""
-        return self.told() | {"left": None if self.left is None else str(self.left), "days_past": self.days_past}
+        return self.told() | {
+            "left": None if self.left is None else str(self.left),
+            "days_past": self.days_past,
+            "open_end": self.open_end,
+        }
 
 
 def read(kept: Mapping[str, Any] | None) -> Effect | None:
@@ -56,7 +61,8 @@ def read(kept: Mapping[str, Any] | None) -> Effect | None:
     amounts = {name: Decimal(kept[name]) if kept.get(name) is not None else None for name in ("budget", "left", "adds")}
     reached = date.fromisoformat(kept["reached"]) if kept.get("reached") else None
     until = date.fromisoformat(kept["until"])
-    return Effect(kept["currency"], **amounts, reached=reached, until=until, days_past=kept.get("days_past", 0))
+    past, open_end = kept.get("days_past", 0), kept.get("open_end", False)
+    return Effect(kept["currency"], **amounts, reached=reached, until=until, days_past=past, open_end=open_end)
 
 
 def of_wish(participation: Any, wish: Configuration, cluster: Cluster | None = None) -> Effect | None:
@@ -69,7 +75,15 @@ def of_wish(participation: Any, wish: Configuration, cluster: Cluster | None = N
     after = queries.reckoning(queries.with_wish(known, wish, cluster), book)
     adds = None if set(after.unpriced) - set(before.unpriced) else after.total - before.total
     until = known.term.last_day
-    return Effect(place.cycle.programme.currency, before.budget, before.left, adds, after.reached, until)
+    return Effect(
+        place.cycle.programme.currency,
+        before.budget,
+        before.left,
+        adds,
+        after.reached,
+        until,
+        open_end=place.cycle.ends_on is None,
+    )
 
 
 def of_cost(participation: Any, kept: Mapping[str, Any], starts_on: date | None = None) -> Effect | None:
@@ -88,7 +102,16 @@ def of_cost(participation: Any, kept: Mapping[str, Any], starts_on: date | None 
     past, all_days = days_past(starts_on, ends, until)
     if adds is not None and past:
         adds = rounded(adds * (all_days - past) / all_days)
-    return Effect(place.cycle.programme.currency, before.budget, before.left, adds, before.reached, until, past)
+    return Effect(
+        place.cycle.programme.currency,
+        before.budget,
+        before.left,
+        adds,
+        before.reached,
+        until,
+        past,
+        place.cycle.ends_on is None,
+    )
 
 
 def days_past(first: date | None, last: date | None, end: date) -> tuple[int, int]:

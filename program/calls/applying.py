@@ -228,7 +228,7 @@ def unfit(found: Mapping[str, Any], call: Call, *, whole: bool) -> dict[str, lis
         fields.setdefault("organisation", [_("Say which organisation applies.")])
     problems = need.problems(
         need.read(found["need"]), known_types=calling.known_types(), known_regions=calling.known_regions(),
-        most_instances=call.most_instances, most_hours=call.most_hours, each=calling.each,
+        most_instances=call.most_instances, most_hours=call.most_hours, each=calling.each, last=call.cycle.ends_on,
     )  # fmt: skip
     for index, field, sentence in problems:
         where = "need" if index is None else f"need[{index}].{field}"

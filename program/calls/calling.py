@@ -116,6 +116,12 @@ def open_call(*, call: Call, by: str, version: int | None = None) -> Call:
             raise Refused("call_over", sentence % {"closes": said(row.closes_at, row.cycle)}, field="closes_at")
         if row.cycle.state == "closed":
             raise Refused("cycle_closed", _("%(cycle)s is closed.") % {"cycle": row.cycle})
+        if row.cycle.ends_on is None:
+            sentence = _(
+                "%(cycle)s has no last day yet. Set it on the page of the cycle first: applicants plan by it, and capacity "
+                "and budgets are reckoned up to it."
+            )
+            raise Refused("cycle_without_end", sentence % {"cycle": row.cycle})
         closes = row.closes_at.isoformat(timespec="minutes")
         move(row, "open", by=by, columns={"closed_at": None}, title=row.title, closes=closes)
     return row

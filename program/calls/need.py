@@ -97,8 +97,10 @@ def problems(
     most_instances: int | None,
     most_hours: int | None,
     each: Accelerators,
+    last: date | None = None,
 ) -> Iterator[tuple[int | None, str, str]]:
-    """(which span, None: all together; which field; the sentence that says what to do) for all that does not fit."""
+    """(which span, None: all together; which field; the sentence that says what to do) for all that does not fit.
+    `last` is the last day of the cycle, None where nobody has said it."""
     types, regions = set(known_types), set(known_regions)
     for index, span in enumerate(spans):
         for field, words, known in (("types", span.types, types), ("regions", span.regions, regions)):
@@ -115,6 +117,13 @@ def problems(
                 "first": date_format(span.starts_on, "DATE_FORMAT"),
             }
             yield index, "ends_on", _("%(asked)s is before the first day, %(first)s; choose a later day.") % told
+        elif last is not None and span.ends_on > last:
+            told = {"asked": date_format(span.ends_on, "DATE_FORMAT"), "last": date_format(last, "DATE_FORMAT")}
+            yield (
+                index,
+                "ends_on",
+                _("%(asked)s lies after the last day of the cycle, %(last)s; choose an earlier day.") % told,
+            )
         elif span.ends_on - span.starts_on > LONGEST:
             yield index, "ends_on", _("A span lasts at most five years; choose an earlier last day.")
         if not 0 <= span.minimum <= span.peak <= MOST_INSTANCES or not span.peak:

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 from django.utils import timezone
 
-from program.calls import applying, calling, need, selecting
+from program.calls import applying, calling, cycles, need, selecting
 from program.models import Application, Call
 from program.transfer.dates import Row
 from program.transfer.directory import Directory
@@ -14,6 +14,7 @@ from tenants.models import Cycle, Membership
 from tenants.wall.acting import reading_everyone
 
 OPEN_FOR = timedelta(days=21)
+LASTS_DAYS = timedelta(days=26 * 7 - 1)  # of a cycle, as the one before it
 LARGE, SMALL = "p5.48xlarge", "trn1.32xlarge"
 TEXT = """For organisations that train foundation models and give them to others.
 
@@ -49,6 +50,9 @@ def open_one(told: Row, who: Directory) -> int:
         if known is not None:
             return Application.objects.filter(call=known).exclude(state="draft").count()
     now = timezone.now()
+    begins = max(cycle.starts_on, (now + OPEN_FOR).date())
+    if cycle.ends_on is None:
+        cycle = cycles.change(cycle=cycle, values={"ends_on": begins + LASTS_DAYS}, by=manager)
     call = calling.open_call(
         call=calling.draft(
             by=manager, cycle=cycle, title=f"Applications to {cycle.name}", text=TEXT, most_instances=64, small_hours=5000,
@@ -57,7 +61,6 @@ def open_one(told: Row, who: Directory) -> int:
         ),
         by=manager,
     )  # fmt: skip
-    begins = max(cycle.starts_on, (now + OPEN_FOR).date())
     rows = [_newcomer(call, begins, *one) for one in NEWCOMERS]
     again = _again(call, begins, told, who)
     _score([*rows, *([again] if again else [])], who)

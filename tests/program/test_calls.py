@@ -80,6 +80,20 @@ def test_what_does_not_fit_is_told_with_its_number_and_what_to_do(
     assert [each for each in found if each[1] == field and says in each[2]], found
 
 
+def test_nothing_is_needed_after_the_cycle_and_a_call_opens_once_its_end_is_set(world: World) -> None:
+    one, known = span(days=10), {"known_types": ["p5.48xlarge"], "known_regions": ["ap-northeast-1"]}
+    more: dict[str, Any] = {"most_instances": None, "most_hours": None, "each": eight} | known
+    assert list(need.problems([one], last=one.ends_on, **more)) == []
+    [told] = need.problems([one], last=one.ends_on - timedelta(days=1), **more)
+    assert told[1] == "ends_on" and "after the last day of the cycle" in told[2]
+    call = open_call(world)
+    calling.close_call(call=call, by="engine")
+    Cycle.objects.filter(pk=world.cycle.pk).update(ends_on=None)
+    with pytest.raises(Refused) as refused:
+        calling.open_call(call=call, by="engine")
+    assert refused.value.code == "cycle_without_end"
+
+
 def test_weeks_begin_on_monday_and_days_outside_of_a_span_do_not_count() -> None:
     instances, hours = need.by_week([span(first=2, days=7, peak=4), span(first=9, days=1, peak=3)], eight)
     here, next_week = ("p5.48xlarge", "ap-northeast-1"), MONDAY + timedelta(days=7)
@@ -115,6 +129,7 @@ def browser(person: Any = None) -> Client:
 
 def open_call(world: World, **more: Any) -> Call:
     now, by = timezone.now(), world.person("programme_officer").actor
+    Cycle.objects.filter(pk=world.cycle.pk, ends_on=None).update(ends_on=date(2031, 12, 31))
     values = {
         "cycle": world.cycle, "title": "Who trains next?", "text": "Say what you need.",
         "opens_at": now - timedelta(days=1), "closes_at": now + timedelta(days=10),
@@ -176,6 +191,9 @@ def test_from_the_open_call_to_the_invitation(world: World) -> None:
     at = made["Location"]
     assert browser(world.person("business_lead")).get(at).status_code == 404  # a draft is nobody's but staff's
     pk = at.strip("/").split("/")[-1]
+    no_end = officer.post(f"/t/programme/calls/{pk}/step/", {"do": "open"})
+    assert no_end.status_code == 409 and b"has no last day yet" in no_end.content
+    Cycle.objects.update(ends_on=date(2031, 12, 31))
     assert officer.post(f"/t/programme/calls/{pk}/step/", {"do": "open"}).status_code == 303
 
     stranger = browser()
@@ -510,6 +528,8 @@ def test_the_same_way_goes_by_the_api(world: World) -> None:
         "closes_at": (now + timedelta(days=1)).isoformat(), "small_hours": 10_000_000,
     }  # fmt: skip
     call = send(officer, "programme/calls/", told, 201)
+    assert "has no last day" in send(officer, f"programme/calls/{call['id']}/open/", {}, 409)["title"]
+    Cycle.objects.filter(code="C3").update(ends_on=date(2027, 12, 31))
     assert lead.get(f"/api/v1/calls/{call['id']}/").status_code == 404
     send(officer, f"programme/calls/{call['id']}/open/", {})
     begun = send(lead, "hoshi/applications/", {"call": call["id"]}, 201)
