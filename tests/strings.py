@@ -13,7 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import translation
 
-from clusters import architectures, facts
+from clusters import architectures, facts, offers
 from clusters.jobs import templates as job_templates
 from clusters.plans.prices import prices
 from clusters.request_forms import IMAGE_EXAMPLE
@@ -47,6 +47,7 @@ NAMES = {
     "TP", "PP", "DP", "CP", "EP", "SP", "s3", "NCCL_DEBUG=INFO", "ID", "IP", "API", "NCCL", "EC2", "SageMaker", "ParallelCluster", "CIDR", "sbatch", "ZeRO", "MB/s/TiB", "MB/s",
     "InstanceStress", "InstanceConnectivity", "SINGLE_AZ_1", "SINGLE_AZ_2", "SINGLE_AZ_HA_1", "SINGLE_AZ_HA_2", "MULTI_AZ_1",
     IMAGE_EXAMPLE, "WANDB_MODE=offline", "Grafana", "Prometheus", *DataIngest.Snowball.values,
+    "English", "日本語", *offers.CHIPS.values(),
 }  # fmt: skip
 
 
