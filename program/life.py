@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from clusters import states as cluster_states
 from clusters.models import Cluster, Job, Reservation
-from program import states
+from program import life_telling, states
 from program.models import Onboarding, OnboardingStep, Report
 from program.onboarding import latest_today
 from support.writing import moment, one_of, text_of
@@ -81,6 +81,7 @@ def decide_gate(
     changes = {name: pair for name, pair in told.items() if pair[0] != pair[1] and name != "gate_why"}
     timeline.record(states.GATE_DECIDED, about=row, by=by, gate_outcome=outcome, why=why, changes=changes)
     row.refresh_from_db()
+    life_telling.tell(row, life_telling.GATE, by)
     return row
 
 
@@ -90,4 +91,7 @@ def go_on(
     """Move a participation on where nothing keeps it from there. Raises Refused with the sentences, and Stale."""
     locked = Participation.objects.select_for_update(of=("self",)).select_related("cycle").get(pk=participation.pk)
     told: dict[str, Any] = {"to": to, "by": by, "why": why, "version": version}
-    return participating.go_on(participation=locked, facts=facts_of(locked), **told)
+    row = participating.go_on(participation=locked, facts=facts_of(locked), **told)
+    row.refresh_from_db()
+    life_telling.tell(row, life_telling.STATE, by)
+    return row

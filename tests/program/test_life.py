@@ -12,11 +12,11 @@ from clusters.models import Cluster, Job
 from program import life, sessions
 from program.calls import calling, cycles
 from program.models import Call, Onboarding, OnboardingStep, Report, Session
-from tenants import participating
+from tenants import mail, participating
 from tenants.actions import confirm_block
 from tenants.history.models import Entry
 from tenants.history.moves import move
-from tenants.models import Cycle, DataIngest, Participation, Result, TrainingModel
+from tenants.models import Cycle, DataIngest, Delivery, Participation, Result, TrainingModel
 from tenants.participating import CAPACITY, CLUSTERS, DEEDS, JOBS, PERMITS, RECORD, Facts
 from tenants.queries import ages_of_blocks, lines
 from tenants.states import PARTICIPATION
@@ -363,3 +363,27 @@ def test_a_participation_says_what_it_is_about_from_when_to_when_and_on_whose_ma
     with acting_for(world.hoshi):
         entry = Entry.objects.get(kind="record.changed")
     assert entry.facts["changes"]["ends_on"] == [None, "2025-08-31"]
+
+
+@pytest.mark.django_db
+def test_the_leads_are_told_with_the_reason_once_and_nothing_that_is_over(world: World) -> None:
+    row, by = world.participations["hoshi"], world.person("programme_manager").actor
+    with acting_for(world.hoshi, staff=True):
+        life.go_on(participation=row, to="suspended", why="The gate was missed.", by=by)
+        suspended = list(Delivery.objects.filter(kind="participation-changed").select_related("person"))
+        assert {one.person for one in suspended} == {world.person("business_lead"), world.person("technical_lead")}
+        message = mail.compose(suspended[0])
+        assert not isinstance(message, str), message
+        assert message.subject == "HOS is now: suspended" and "The gate was missed." in message.body
+        assert "nothing new begins" in message.body and f"/t/hoshi/participations/{row.pk}/" in message.body
+        life.go_on(participation=row, to="active", by=by)
+        assert mail.compose(suspended[0]) == "There was nothing to say any more."
+        life.decide_gate(participation=row, outcome="passed", why="All of it.", by=by)
+        gate = (
+            Delivery.objects.filter(kind="participation-changed", key__contains=":gate:")
+            .select_related("person")
+            .first()
+        )
+        assert gate is not None
+        told = mail.compose(gate)
+    assert not isinstance(told, str) and told.subject == "HOS: stage gate passed" and "All of it." in told.body
