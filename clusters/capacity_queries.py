@@ -31,6 +31,7 @@ from clusters.models import (
 )
 from clusters.reserving import Held as HeldCapacity
 from tenants.models import Participation, Programme, within
+from tenants.programme_day import programme_today
 
 NEVER = 0
 
@@ -68,7 +69,7 @@ def _sums(**where: Any) -> Any:
 
 def situations(participation: Any, region: str, cluster: Cluster | None = None) -> dict[str, Situation]:
     """By type: what is granted today, what the participation's other clusters hold, what this one does, what becomes free."""
-    today = timezone.now().date()
+    today = programme_today()
     lines = {
         kind: (pk, unlimited)
         for pk, kind, unlimited in QuotaGrant.objects.filter(participation=participation, region=region).values_list(
@@ -162,7 +163,7 @@ def used_of(participations: set[Any]) -> dict[tuple[Any, str, str], int]:
 
 def coming_of(participations: set[Any]) -> dict[tuple[Any, str, str], list[capacity.Coming]]:
     """(participation, Region, type) -> what is granted from a later day. One query."""
-    today = timezone.now().date()
+    today = programme_today()
     rows = LedgerRow.objects.filter(
         participation__in=participations, ledger=LedgerRow.Ledger.GRANT, starts_on__gt=today
     ).order_by()
@@ -190,7 +191,7 @@ def joined_of(participations: Iterable[Any]) -> dict[Any, list[capacity.Joined]]
         held[pid, region, kind][option] = total
     reserved = _reserved(who)
     allowed = _allowed(who.values())
-    used, today = _used_hours(who), timezone.now().date()
+    used, today = _used_hours(who), programme_today()
     found: dict[Any, list[capacity.Joined]] = defaultdict(list)
     for key in sorted({*lines, *grants, *held, *reserved}, key=lambda key: (key[1], key[2])):
         pid, region, name = key
@@ -214,7 +215,7 @@ PLACE = ("participation_id", "region", "instance_type")
 
 
 def _today(rows: Iterable[tuple[str, int, date, date | None]]) -> dict[str, int]:
-    day = timezone.now().date()
+    day = programme_today()
     found: dict[str, int] = defaultdict(int)
     for option, delta, first, last in rows:
         if first <= day and (last is None or last >= day):
@@ -276,7 +277,7 @@ def named_lines() -> list[str]:
 
 def beside(row: CapacityRequest) -> QuerySet[CapacityRequest]:
     """What else the participation asked for that waits, or was granted and is not over."""
-    today = timezone.now().date()
+    today = programme_today()
     others = requests().filter(participation=row.participation_id, state__in=["waiting", "granted"])
     return others.exclude(pk=row.pk).exclude(ends_on__lt=today).order_by("-state", "starts_on", "id")
 
@@ -315,7 +316,7 @@ def prolonged_by(row: CapacityRequest) -> tuple[date, int] | None:
     Of what was given back or moved since, nothing is prolonged."""
     gives = row.kind != CapacityRequest.Kind.FEWER
     last = row.given_until
-    if row.state != "granted" or not gives or last is None or last < timezone.now().date():
+    if row.state != "granted" or not gives or last is None or last < programme_today():
         return None
     steps = _granted_steps(row.participation_id, row.instance_type, row.to_region or row.region).filter(
         option=row.option

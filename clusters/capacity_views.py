@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -22,6 +21,7 @@ from clusters.forms import CapacityForm, DecisionForm, LongerForm, ReasonForm, S
 from clusters.models import CapacityRequest
 from clusters.wording import gettext_noop
 from tenants.models import Programme, Tenant
+from tenants.programme_day import programme_today
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -170,7 +170,7 @@ def _begins_with(request: HttpRequest, place: Any) -> dict[str, Any]:
     if like is None:
         usual = request.GET.get("type", "") or (capacity_queries.usual_type(place.pk) if place else "")
         return given | {"instance_type": usual}
-    first = max(like.starts_on, timezone.now().date())
+    first = max(like.starts_on, programme_today())
     same = {name: getattr(like, name) for name in ("instance_type", "option", "instances", "ends_on")}
     return same | {"region": like.to_region or like.region, "starts_on": first} | given
 

@@ -9,7 +9,6 @@ from django.db.models import Exists, OuterRef, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -19,6 +18,7 @@ from support.forms import owners_of
 from support.models import Case
 from tenants.history.models import Entry
 from tenants.models import Membership, Tenant, holding
+from tenants.programme_day import programme_today
 from tenants.queries import lines
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -55,7 +55,7 @@ def action_items(request: HttpRequest) -> HttpResponse:
     if left:
         rows = rows.exclude(_owner_is_here())
     page = pages.by_name(rows, request, name="number")
-    today = timezone.now().date()
+    today = programme_today()
     overdue = ActionItem.objects.filter(state="open", due__lt=today).count()
     often = ActionItem.objects.filter(state="open", due_changes__gte=decisions.OFTEN_MOVED).count()
     context = {
@@ -129,7 +129,7 @@ def _shown(request: HttpRequest, row: ActionItem, doing: str, form: Any, refused
         "offered": offered,
         "refused": refused,
         "entries": lines(entries),
-        "today": timezone.now().date(),
+        "today": programme_today(),
         "often": row.due_changes >= decisions.OFTEN_MOVED,
     }
     return render(request, "program/action_item.html", context, status=status)

@@ -18,6 +18,7 @@ from program import life
 from program.calls import calling, selecting
 from program.models import Application, ApplicationScore
 from tenants.models import JoinRequest, Participation, Person
+from tenants.programme_day import programme_today
 from tenants.wall import roles
 
 MOST = 20
@@ -136,7 +137,7 @@ def _of_application(what: str, scores: int) -> str:
 
 def _gates() -> list[ToDecide]:
     """Stage gates that have come and that nobody has decided."""
-    today = timezone.now().date()
+    today = programme_today()
     rows = Participation.objects.filter(state__in=life.GATED, gate="", cycle__stage_gate_on__lte=today)
     return [
         ToDecide(f"{row.tenant.name}: {row.code}", _("its stage gate is to be decided"),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -17,6 +16,7 @@ from program import onboarding, reports, sessions, states
 from program.models import Onboarding, OnboardingStep, Registration, Report, Session
 from support.api import owner_named
 from tenants.models import Cycle, Participation
+from tenants.programme_day import programme_today
 from tenants.wall import roles
 from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import reading_everyone
@@ -203,7 +203,7 @@ STEP_VERBS = {
 
 
 def _late(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    today = timezone.now().date()
+    today = programme_today()
     return [row | {"late": reports.is_late(row["state"], row["due_on"], today)} for row in rows]
 
 

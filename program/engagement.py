@@ -19,6 +19,7 @@ from program.queries import portfolio
 from support.models import Case
 from support.states import OPEN
 from tenants.models import Assignment, Tenant, holding
+from tenants.programme_day import programme_zone
 from tenants.wall import roles
 from tenants.wall.access import allow
 
@@ -109,7 +110,7 @@ def _promises(tenants: list[UUID]) -> dict[UUID, date]:
 @require_safe
 def engagement(request: HttpRequest) -> HttpResponse:
     """The board of all participants."""
-    lines = board(timezone.now())
+    lines = board(timezone.now().astimezone(programme_zone()))
     context = {"lines": lines, "levels": list(LEVELS.values()), "with_gaps": sum(bool(line.gaps) for line in lines)}
     context["may_assign"] = request.role in roles.ASSIGN
     return render(request, "program/engagement.html", context)

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
@@ -18,6 +17,7 @@ from program.models import Onboarding, Report
 from tenants import participating
 from tenants.forms import DAY
 from tenants.models import Participation
+from tenants.programme_day import programme_today
 from tenants.queries import history, lines
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -84,7 +84,7 @@ def participation(request: HttpRequest, pk: UUID) -> HttpResponse:
         "onboarding": Onboarding.objects.filter(participation=row).first(),
         "may_onboard": request.role in roles.ONBOARD,
         "may_decide_gate": request.role in roles.PUBLISH and row.state in life.GATED,
-        "gate_due": life.gate_is_due(row, timezone.now().date()),
+        "gate_due": life.gate_is_due(row, programme_today()),
         "others": Participation.objects.filter(tenant=row.tenant)
         .exclude(pk=row.pk)
         .select_related("cycle", "tenant")

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from program import decisions, meeting_forms, reviews
@@ -18,6 +17,7 @@ from support.models import Case
 from support.states import ENDED
 from support.verbs import VERBS, Verb
 from tenants.models import Tenant
+from tenants.programme_day import programme_today
 
 CASE_VERBS = ("wait", "ask", "resume", "mitigate", "resolve", "severity", "escalate")
 KEYS = {"wait": "w", "ask": "q", "resume": "u", "mitigate": "m", "resolve": "r", "severity": "v", "escalate": "e"}
@@ -63,7 +63,7 @@ def _give(request: HttpRequest, review: Review, item: ReviewItem, case: Case, to
 
 
 def _next_review(item: ReviewItem) -> date:
-    return meeting_forms.week_after(timezone.now().date())
+    return meeting_forms.week_after(programme_today())
 
 
 DOINGS = [

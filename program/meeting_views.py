@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -22,6 +21,7 @@ from program.models import Review, ReviewItem
 from support.forms import owners_of
 from support.models import Case, CaseNote
 from support.states import ENDED
+from tenants.programme_day import programme_today
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow, at_the_office
@@ -79,7 +79,7 @@ def _screen(
     if stop.item is not None:
         context |= _of_item(request, row, stop.item, filled, doing, refused)
     elif stop.kind == "actions":
-        context |= meeting_stops.due_actions(row, timezone.now().date())
+        context |= meeting_stops.due_actions(row, programme_today())
     else:
         context |= meeting_stops.PARTS[stop.kind](row)
     return render(request, "program/meeting.html", context, status=status)

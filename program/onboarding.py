@@ -7,7 +7,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, override
 
@@ -19,6 +18,7 @@ from tenants.files import attach
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Assignment, Membership, Participation, Person, holding
+from tenants.programme_day import programme_today
 from tenants.web.problems import Refused, Stale
 
 NCCL = OnboardingStep.Measure.NCCL
@@ -167,7 +167,7 @@ def plan_onboarding(
     facts = {"day": held_at.date().isoformat(), "steps": len(CHECKLIST)}
     timeline.record(states.ONBOARDING_PLANNED, about=made, by=by, **facts)
     if looks_after and _is_staff(lead) and not _is_led(participation):
-        assign(person=lead, tenant=participation.tenant, duty="lead", by=by, starts_on=timezone.now().date())
+        assign(person=lead, tenant=participation.tenant, duty="lead", by=by, starts_on=programme_today())
     onboarding_telling.tell(made)
     return made
 

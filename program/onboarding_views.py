@@ -9,7 +9,6 @@ from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -21,6 +20,7 @@ from support.forms import OwnerField, owners_of
 from tenants.files import LARGEST
 from tenants.forms import WallTime
 from tenants.models import Attachment, Membership, Participation, holding
+from tenants.programme_day import programme_today
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -103,7 +103,7 @@ class TickForm(StepForm):
     def __init__(self, *args: Any, step: OnboardingStep, **kwargs: Any) -> None:
         super().__init__(*args, step=step, **kwargs)
         self.fields["bus_gbps"].unit = "GB/s"
-        self.fields["done_on"].initial = timezone.localdate()
+        self.fields["done_on"].initial = programme_today()
         if step.measure != onboarding.NCCL:
             del self.fields["bus_gbps"], self.fields["nodes"]
             for name in ("note", "link", "file"):

@@ -23,6 +23,7 @@ from tenants.entries import NOTED, RECORD_ADDED, RECORD_CHANGED
 from tenants.history.models import Entry
 from tenants.history.seals import settled_until
 from tenants.models import Assignment, Cycle, Participation, holding
+from tenants.programme_day import programme_day
 from tenants.wall.acting import reading_everyone
 
 LONGEST_SESSION = timedelta(hours=24)  # what began before this is over
@@ -181,7 +182,7 @@ def _participations() -> QuerySet[Any]:
 
 
 def _add_leads(tenants: dict[UUID, list[Row]], now: datetime) -> None:
-    leads = Assignment.objects.filter(holding(now.date()), duty="lead", tenant__in=list(tenants))
+    leads = Assignment.objects.filter(holding(programme_day(now)), duty="lead", tenant__in=list(tenants))
     for tenant, name, email in leads.values_list("tenant_id", "person__name", "person__email"):
         for row in tenants[tenant]:
             row.lead = name or email

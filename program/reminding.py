@@ -14,6 +14,7 @@ from support.models import Case
 from support.writing import moment
 from tenants import mail
 from tenants.models import Cycle, Delivery, Membership, Person, holding
+from tenants.programme_day import programme_day, programme_zone
 from tenants.wall import roles
 from tenants.wall.access import Seat, seat
 from tenants.wall.acting import acting_for, reading_everyone
@@ -59,6 +60,7 @@ def lacking(
 def cases_lacking(cycle: Cycle, now: datetime, **narrowed: Any) -> list[tuple[Case, list[str]]]:
     """Open cases of a cycle that have an owner and lack something, within the scope."""
     ours = Q(participation__cycle=cycle) | Q(participation=None)
+    now = now.astimezone(programme_zone())
     rows = Case.objects.filter(ours, state__in=states.OPEN, owner__isnull=False, **narrowed)
     found = [
         (
@@ -77,7 +79,7 @@ def cases_lacking(cycle: Cycle, now: datetime, **narrowed: Any) -> list[tuple[Ca
 
 
 def items_overdue(now: datetime, **narrowed: Any) -> list[ActionItem]:
-    rows = ActionItem.objects.filter(state="open", due__lt=now.date(), **narrowed)
+    rows = ActionItem.objects.filter(state="open", due__lt=programme_day(now), **narrowed)
     return list(rows.select_related("tenant").order_by("due", "number"))
 
 

@@ -12,6 +12,7 @@ from program.models import Report
 from support.writing import moment
 from tenants import mail
 from tenants.models import Delivery, Membership, holding
+from tenants.programme_day import programme_day
 from tenants.wall import roles
 from tenants.wall.access import Seat
 from tenants.wall.acting import acting_for, reading_everyone
@@ -60,11 +61,12 @@ def remind(held: due.Held) -> None:
 def _compose(row: Delivery, place: Seat) -> mail.Message | None:
     """All that is due, whatever it was wished for; nothing when it was handed in meanwhile."""
     now: datetime = moment(None)
-    found = owed(now.date())[:MOST]
+    today = programme_day(now)
+    found = owed(today)[:MOST]
     if not found or place.role != roles.BUSINESS_LEAD:
         return None
     told = [
-        {"row": one, "when": reports.reminder(one, now.date()), "address": mail.address("report", row.tenant.slug, one.pk)}
+        {"row": one, "when": reports.reminder(one, today), "address": mail.address("report", row.tenant.slug, one.pk)}
         for one in found
     ]  # fmt: skip
     return mail.Message(TEMPLATE, {"reports": told, "count": len(told), "tenant": row.tenant})

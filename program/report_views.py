@@ -9,7 +9,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
@@ -19,6 +18,7 @@ from program.meeting_forms import day_field
 from program.models import Report
 from tenants.files import LARGEST
 from tenants.models import Cycle, Tenant
+from tenants.programme_day import programme_today
 from tenants.queries import actor_names, history, lines
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -117,7 +117,7 @@ def owed() -> QuerySet[Report]:
 @require_safe
 def all_reports(request: HttpRequest) -> HttpResponse:
     """What is owed, the latest first; then what waits for an answer; then what is done."""
-    today = timezone.now().date()
+    today = programme_today()
     chosen = request.GET.get("state", "")
     if chosen == "done":
         page = pages.newest_first(
@@ -216,7 +216,7 @@ def _shown(
     request: HttpRequest, row: Report, doing: str = "", form: Any = None, refused: Refused | None = None
 ) -> HttpResponse:
     status = 200 if request.method != "POST" else refused.status if refused else 422
-    today = timezone.now().date()
+    today = programme_today()
     entries = list(history(subject=(Report.SUBJECT, row.pk)).order_by("-occurred_at", "-id")[:100])
     names = actor_names({name for name in (row.handed_in_by, row.answered_by) if name})
     context = {

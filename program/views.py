@@ -39,6 +39,7 @@ from tenants.models import (
     TrainingModel,
     holding,
 )
+from tenants.programme_day import programme_today
 from tenants.queries import framework_names, history, lines, with_drift, with_framework
 from tenants.rosters import TEAMS, on_duty, team_words
 from tenants.software import side_by_side
@@ -228,7 +229,7 @@ def _record(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, A
 
 def _owed(request: HttpRequest) -> dict[str, Any]:
     """What the programme asks of the participant: reports with their days, and the onboarding until it is complete."""
-    today = timezone.now().date()
+    today = programme_today()
     owed = Report.objects.filter(state__in=sorted(reports.OWED)).order_by("due_on", "id")[:MOST_MINUTES]
     board = Onboarding.objects.order_by("-held_at").first()
     steps = OnboardingStep.objects.filter(onboarding=board).aggregate(

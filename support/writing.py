@@ -11,6 +11,7 @@ from support import states
 from support.models import Case
 from tenants.history.moves import move
 from tenants.models import ApiToken, Membership, Person, Tenant, holding
+from tenants.programme_day import programme_day
 from tenants.wall import roles
 from tenants.wall.acting import scope
 from tenants.web.problems import Refused, Stale
@@ -123,7 +124,7 @@ def person_of(actor: str) -> Person | None:
 
 def _seats(at: datetime) -> Any:
     """Memberships that hold on that day, both ends included."""
-    return Membership.objects.filter(holding(at.date()))
+    return Membership.objects.filter(holding(programme_day(at)))
 
 
 def speaker(actor: str, at: datetime) -> str:

@@ -16,6 +16,7 @@ from tenants.actions import because
 from tenants.history import timeline
 from tenants.inviting import overlap, refuse_unfit_days
 from tenants.models import Assignment, Delivery, Membership, Person, Tenant, holding
+from tenants.programme_day import programme_today, programme_zone
 from tenants.wall import roles
 from tenants.wall.access import Seat
 from tenants.web.problems import Refused
@@ -69,7 +70,7 @@ def name_somebody(
 
     A participant has one lead at a time: `takes_over` ends the one before on the day before. Raises Refused (409, 422).
     """
-    why, today = why.strip()[:LONGEST_WHY], timezone.now().date()
+    why, today = why.strip()[:LONGEST_WHY], programme_today()
     first = starts_on or today
     if duty not in DUTIES:
         raise _unfit("duty", _("'duty' is '%(asked)s'; choose one of: %(known)s."), asked=duty[:40], known=DUTIES)
@@ -118,7 +119,7 @@ def give_on(
     longer. Raises Refused (409, 422).
     """
     row = _held(assignment)
-    first = starts_on or timezone.now().date()
+    first = starts_on or programme_today()
     if person.pk == row.person_id:
         raise _unfit("person", _("%(name)s has this duty already; choose a colleague."), name=person)
     if row.ends_on is not None and first > row.ends_on:
@@ -128,14 +129,14 @@ def give_on(
         return name_somebody(duty=STEPS_IN_AS.get(row.duty, row.duty), ends_on=ends_on, **told)
     until = row.ends_on
     if row.duty != "lead":  # a new lead takes over by itself
-        refuse_unfit_days(first, until, timezone.now().date())
+        refuse_unfit_days(first, until, programme_today())
         _hand_over(row, first, by, why)
     return name_somebody(duty=row.duty, ends_on=until, takes_over=True, **told)
 
 
 def _hand_over(row: Assignment, first: date, by: str, why: str) -> None:
     """The one before leads until the day before `first`; who only would have begun then does not begin."""
-    if first <= max(row.starts_on, timezone.now().date()):
+    if first <= max(row.starts_on, programme_today()):
         end(assignment=row, by=by, why=why)
     else:
         change_days(assignment=row, ends_on=first - timedelta(days=1), by=by, why=why)
@@ -143,7 +144,7 @@ def _hand_over(row: Assignment, first: date, by: str, why: str) -> None:
 
 def change_days(*, assignment: Assignment, ends_on: date | None, by: str, why: str = "") -> Assignment:
     """Another last day, or an open end. Raises Refused for what has ended and for a day before today or its first."""
-    row, today = _held(assignment), timezone.now().date()
+    row, today = _held(assignment), programme_today()
     if ends_on == row.ends_on:
         return row
     refuse_unfit_days(max(today, row.starts_on), ends_on, today)
@@ -164,7 +165,7 @@ def change_days(*, assignment: Assignment, ends_on: date | None, by: str, why: s
 
 def end(*, assignment: Assignment, by: str, why: str = "") -> Assignment:
     """Nobody's duty any more, at once; its days stay true, the last one included. Raises Refused for what has ended."""
-    row, now = _held(assignment), timezone.now()
+    row, now = _held(assignment), timezone.now().astimezone(programme_zone())
     last = max(row.starts_on, now.date())
     Assignment.objects.filter(pk=row.pk).update(ended_at=now, ends_on=last)
     row.ended_at, row.ends_on = now, last
@@ -176,7 +177,7 @@ def _held(assignment: Assignment) -> Assignment:
     Tenant.objects.select_for_update(no_key=True).get(pk=assignment.tenant_id)
     rows = Assignment.objects.select_for_update(of=("self",)).select_related("person", "tenant")
     row = rows.get(pk=assignment.pk)
-    if row.ended_at is not None or (row.ends_on is not None and row.ends_on < timezone.now().date()):
+    if row.ended_at is not None or (row.ends_on is not None and row.ends_on < programme_today()):
         raise Refused("assignment_over", _("This duty has ended already."))
     return row
 

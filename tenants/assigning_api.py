@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.http import Http404
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -12,6 +11,7 @@ from rest_framework.response import Response
 
 from tenants import assigning
 from tenants.models import Assignment
+from tenants.programme_day import programme_today
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint
@@ -68,7 +68,7 @@ class AssignmentEndAsked(Asked):
 def assignments(request: Request) -> Response:
     """Who looks after the participant; POST names somebody."""
     if request.method != "POST":
-        rows = assigning.team(request.tenant, timezone.now().date())
+        rows = assigning.team(request.tenant, programme_today())
         return Response(AssignmentsShown({"assignments": rows}).data)
     sent = asked(AssignmentAsked, request)
     person = next((one for one in assigning.candidates() if one.pk == sent["person"]), None)

@@ -21,6 +21,7 @@ from tenants import contacts, entries, leaving
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import ApiToken, Contact, Delivery, Erasure, Invitation, JoinRequest, Membership, Person, Tenant
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 
@@ -79,7 +80,7 @@ def erase(*, erasure: Erasure, by: str, person: Person, why: str = "") -> None:
 
 def _end_seats(leaver: Person, by: str, person: Person) -> None:
     rows = Membership.objects.filter(person=leaver, ended_at=None).filter(
-        Q(ends_on=None) | Q(ends_on__gte=timezone.now().date())
+        Q(ends_on=None) | Q(ends_on__gte=programme_today())
     )
     # The office last: while somebody sits there, what they own elsewhere is theirs.
     for seat in rows.select_related("tenant", "person").order_by("tenant__is_office", "pk"):

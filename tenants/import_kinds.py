@@ -17,6 +17,7 @@ from tenants.import_export import ID, PARTICIPANT, TEXT, Column, Current, Hand, 
 from tenants.models import Contact, Cycle, Invitation, Membership, Participation, Tenant
 from tenants.participating import current_first
 from tenants.people_forms import timezone_named, visible_name
+from tenants.programme_day import programme_today
 from tenants.record_blocks import BLOCKS, PARTICIPATION_FIELDS, Block
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
@@ -239,7 +240,7 @@ class People(Kind):
         )  # fmt: skip
 
     def rows(self, tenants: Sequence[Tenant]) -> Iterable[Current]:
-        today, slugs = timezone.now().date(), {tenant.pk: tenant.slug for tenant in tenants}
+        today, slugs = programme_today(), {tenant.pk: tenant.slug for tenant in tenants}
         seats = Membership.objects.filter(Q(ends_on=None) | Q(ends_on__gte=today), tenant__in=tenants, ended_at=None)
         newest: dict[tuple[str, str], Current] = {}
         for invitation in Invitation.objects.filter(state=inviting.OPEN, expires_at__gt=timezone.now()):
@@ -321,7 +322,7 @@ class Contacts(Kind):
 
     def around(self, tenants: Sequence[Tenant]) -> dict[str, Any]:
         people: dict[str, dict[str, Any]] = {tenant.slug: {} for tenant in tenants}
-        today, slugs = timezone.now().date(), {tenant.pk: tenant.slug for tenant in tenants}
+        today, slugs = programme_today(), {tenant.pk: tenant.slug for tenant in tenants}
         seats = Membership.objects.filter(Q(ends_on=None) | Q(ends_on__gte=today), tenant__in=tenants, ended_at=None)
         for seat in seats.select_related("person"):
             people[slugs[seat.tenant_id]][seat.person.email.lower()] = seat.person

@@ -23,6 +23,7 @@ from tenants.actions import NEWCOMER, because
 from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Delivery, Invitation, Membership, Person, Programme, Tenant
+from tenants.programme_day import programme_today, programme_zone
 from tenants.queries import actor_names
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
@@ -130,7 +131,7 @@ def invite(
     why: str = "",
 ) -> Invitation:
     """Invite an address to a tenant, by mail. Raises Refused when a seat or an open invitation is there already."""
-    email, now = cleaned_address(email), timezone.now()
+    email, now = cleaned_address(email), timezone.now().astimezone(programme_zone())
     first = starts_on or now.date()
     refuse_a_role_not_theirs_to_give(role, giver, tenant)
     refuse_unfit_days(first, ends_on, now.date())
@@ -225,7 +226,7 @@ def refuse_somebody_else(invitation: Invitation, person: Person) -> None:
 
 def _seat(row: Invitation, person: Person) -> Membership:
     Person.objects.select_for_update().get(pk=person.pk)  # two invitations of one person are taken one after the other
-    first = max(row.starts_on, timezone.now().date())
+    first = max(row.starts_on, programme_today())
     if row.ends_on is not None and row.ends_on < first:
         raise Refused(EXPIRED, _("The time for which you were invited is over."), status=410)
     refuse_a_second_seat(person, row.tenant, (first, row.ends_on))

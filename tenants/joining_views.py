@@ -16,6 +16,7 @@ from tenants import inviting, joining
 from tenants.models import Invitation, Membership, Person, Programme
 from tenants.people_forms import JoinForm, NewPersonForm
 from tenants.personas import BACKEND
+from tenants.programme_day import programme_today
 from tenants.web.attempt import posted
 from tenants.web.problems import Refused
 from tenants.web.throttles import refuse_a_flood
@@ -92,5 +93,5 @@ def _without(request: HttpRequest, found: Invitation, token: str) -> HttpRespons
 
 
 def _welcome(request: HttpRequest, seat: Membership) -> HttpResponse:
-    later = seat.starts_on > timezone.now().date()
+    later = seat.starts_on > programme_today()
     return render(request, "account/invitation_accepted.html", {"seat": seat, "place": seat.tenant, "later": later})

@@ -19,6 +19,7 @@ from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.inviting import OPEN, refuse_a_role_not_theirs_to_give, refuse_a_second_seat, refuse_unfit_days
 from tenants.models import ApiToken, Assignment, Invitation, Membership, Person, Tenant, holding
+from tenants.programme_day import programme_today, programme_zone
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
@@ -65,7 +66,7 @@ def remove(*, seat: Membership, by: str, person: Person, why: str = "", to: Pers
     row = _held(seat)
     _refuse_the_last_lead(row, person)
     _refuse_an_heir_from_elsewhere(row, to)
-    leaver, tenant, now = row.person, row.tenant, timezone.now()
+    leaver, tenant, now = row.person, row.tenant, timezone.now().astimezone(programme_zone())
     for each in Membership.objects.filter(person=leaver, tenant=tenant, ended_at=None).filter(_not_over(now.date())):
         _end(each, now)
     left = Left(
@@ -112,7 +113,7 @@ def change(
     What was stays as a seat of its own that ended. Raises Refused as `remove` and as an invitation do.
     """
     row = _held(seat)
-    today = timezone.now().date()
+    today = programme_today()
     refuse_a_role_not_theirs_to_give(role, giver, row.tenant)
     first = starts_on or max(today, row.starts_on)
     if (role, team if team is not None else row.team) == (row.role, row.team) and starts_on in (None, row.starts_on):
@@ -124,7 +125,7 @@ def change(
     if first > max(today, row.starts_on):
         Membership.objects.filter(pk=row.pk).update(ends_on=first - timedelta(days=1))
     else:
-        _end(row, timezone.now())
+        _end(row, timezone.now().astimezone(programme_zone()))
     new = Membership.objects.create(
         person=row.person, tenant=row.tenant, role=role, team=row.team if team is None else team,
         starts_on=first, ends_on=ends_on, confirmed_at=timezone.now(),
@@ -167,7 +168,7 @@ def _held(seat: Membership) -> Membership:
     """The seat, with its organisation locked: who is the last lead is asked by one at a time."""
     Tenant.objects.select_for_update(no_key=True).get(pk=seat.tenant_id)
     row = Membership.objects.select_for_update(of=("self",)).select_related("person", "tenant").get(pk=seat.pk)
-    if row.ended_at is not None or (row.ends_on is not None and row.ends_on < timezone.now().date()):
+    if row.ended_at is not None or (row.ends_on is not None and row.ends_on < programme_today()):
         raise Refused("seat_over", _("This access has ended already."))
     return row
 

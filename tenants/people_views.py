@@ -17,6 +17,7 @@ from tenants import assigning, confirming, contacts, inviting, joining, leaving
 from tenants import people as reads
 from tenants.models import Contact, Invitation, JoinRequest, Membership
 from tenants.people_forms import AnswerForm, ContactForm, InvitationForm, RemovalForm, SeatForm
+from tenants.programme_day import programme_day, programme_today
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.attempt import attempt, posted, see_other, theirs_and_yours
@@ -44,7 +45,7 @@ def put_on_the_form(form: Any, refused: Refused | None) -> Refused | None:
 def people(request: HttpRequest) -> HttpResponse:
     """Members with their days, open invitations, and who left."""
     now, days = timezone.now(), contacts.confirm_days()
-    today = now.date()
+    today = programme_day(now)
     seats = reads.seats(request.tenant, today)
     stale = [seat.pk for seat in seats if confirming.standing(seat, now, days) == contacts.STALE]
     context = {
@@ -146,7 +147,7 @@ def change_seat(request: HttpRequest, pk: int) -> HttpResponse:
 def remove_seat(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a member's access away at once; the page says first what ends with it."""
     row, refused = _seat(request, pk), None
-    today = timezone.now().date()
+    today = programme_today()
     heirs = [seat.person for seat in reads.seats(request.tenant, today) if seat.starts_on <= today]
     form = RemovalForm(posted(request), heirs=[person for person in heirs if person.pk != row.person_id])
     if request.method == "POST" and form.is_valid():
@@ -238,14 +239,15 @@ def confirm_access(request: HttpRequest) -> HttpResponse:
             )
             messages.success(request, said % {"n": done})
             return see_other(reverse("people", args=[request.tenant.slug]))
-    seats = [seat for seat in reads.seats(request.tenant, now.date()) if seat.starts_on <= now.date()]
+    today = programme_day(now)
+    seats = [seat for seat in reads.seats(request.tenant, today) if seat.starts_on <= today]
     rows = [{"seat": seat, "standing": confirming.standing(seat, now, days)} for seat in seats]
     context = {"rows": rows, "refused": refused, "days": days}
     return render(request, "tenants/confirm_access.html", context, status=refused.status if refused else 200)
 
 
 def _contact_form(request: HttpRequest, **more: Any) -> ContactForm:
-    members = {seat.person_id: seat.person for seat in reads.seats(request.tenant, timezone.now().date())}
+    members = {seat.person_id: seat.person for seat in reads.seats(request.tenant, programme_today())}
     return ContactForm(posted(request), members=members.values(), **more)
 
 

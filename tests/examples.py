@@ -74,6 +74,7 @@ from tenants.models import (
     Tenant,
     TrainingModel,
 )
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.work import due, loop
 from tests.conftest import World
@@ -193,7 +194,7 @@ def _record(made: Examples, participation: Participation) -> None:
     made.by_noun["quotas"].kept(by="engine")
     made.by_noun["capacity-requests"] = ask_for_capacity(
         participation=participation, kind="more", instance_type="p5.48xlarge", region="ap-northeast-1", instances=4,
-        starts_on=timezone.now().date(), ends_on=timezone.now().date() + timedelta(days=30), reason="the larger model",
+        starts_on=programme_today(), ends_on=programme_today() + timedelta(days=30), reason="the larger model",
         by="engine",
     )  # fmt: skip
     c.BudgetRow.objects.create(

@@ -24,6 +24,7 @@ from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.history.moves import move
 from tenants.models import ApiToken, Milestone, Participation, Person, Programme, Tenant
+from tenants.programme_day import programme_today
 from tenants.web.problems import Refused, Stale
 
 ENGINE = "engine"  # the programme itself, in no person's name
@@ -105,7 +106,7 @@ def ask(
         instance_type=instance_type.removeprefix("ml."), region=region, to_region=to_region, option=option,
         instances=instances, least=least, starts_on=starts_on, ends_on=ends_on, reason=reason.strip(), asked_by=by,
     )  # fmt: skip
-    _refuse_nonsense(row)
+    _refuse_nonsense(row, programme_today())
     if kind != CapacityRequest.Kind.FEWER:
         participating.refuse_unless_permitted(participation, participating.CAPACITY)
     lock(participation.pk, "", ["small"])  # two small ones at once are counted one after the other
@@ -142,7 +143,7 @@ def change(*, asked: CapacityRequest, by: str, version: int | None = None, **tol
     changed = {name: [plain(was), plain(now)] for name, (was, now) in both.items() if was != now}
     if not changed:
         return row
-    _refuse_nonsense(row)
+    _refuse_nonsense(row, programme_today())
     if row.kind != CapacityRequest.Kind.FEWER:
         participating.refuse_unless_permitted(row.participation, participating.CAPACITY)
     lock(row.participation_id, "", ["small"])
@@ -220,8 +221,8 @@ def _lock(row: CapacityRequest) -> None:
         lock(row.participation_id, region, [row.instance_type])
 
 
-def _refuse_nonsense(row: CapacityRequest) -> None:
-    known, today = facts.load(), timezone.now().date()
+def _refuse_nonsense(row: CapacityRequest, today: date) -> None:
+    known = facts.load()
     instance = known.instance(row.instance_type)
     if instance is None or not instance.accelerators:
         types = ", ".join(sorted(name for name, one in known.instances.items() if one.accelerators))

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from clusters import facts, states
 from clusters.models import CloudAccount, QuotaGrant, QuotaRequest, ServiceQuota
 from tenants.history import timeline
+from tenants.programme_day import programme_today
 from tenants.web.problems import Refused
 from tenants.work import due
 
@@ -56,7 +56,7 @@ def ask_for_more(*, grant: QuotaGrant, account: CloudAccount, instances: int, re
         provider_unit=grant.provider_unit,
         provider_value=value,
         reason=reason[:LONGEST_REASON],
-        requested_on=timezone.localdate(),
+        requested_on=programme_today(),
         account=account,
         service=grant.provider_service,
         name=grant.provider_limit,

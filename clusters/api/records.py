@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,6 +18,7 @@ from clusters.parallelism import Place, check
 from tenants import states
 from tenants.actions import add_record, confirm_block, edit_record, remove_record
 from tenants.models import Participation
+from tenants.programme_day import programme_today
 from tenants.record_blocks import BLOCKS
 from tenants.software import side_by_side
 from tenants.wall import roles
@@ -257,7 +257,7 @@ class Block:
         return versioned(self.shown(told).data, row["version"], status=status)
 
     def warnings(self, pk: UUID) -> list[dict[str, Any]]:
-        found = self.minded(self.model.objects.get(pk=pk), timezone.localdate()) if self.minded else None
+        found = self.minded(self.model.objects.get(pk=pk), programme_today()) if self.minded else None
         return [{"code": found.code, "sentence": found.sentence, "about": []}] if found else []
 
     def adding(self) -> Callable[..., Any]:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import structlog
 from django.conf import settings
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from clusters.engine.facts import ENGINE, account_of
 from clusters.models import CloudAccount, QuotaGrant, QuotaRequest
@@ -17,6 +16,7 @@ from clusters.states import QUOTA_ENDS
 from tenants import metrics
 from tenants.actions import edit_record
 from tenants.history.moves import move
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for
 from tenants.work import due
 
@@ -157,7 +157,7 @@ def _write(held: due.Held, row: QuotaRequest, todo: Next) -> None:
         if now.state == todo.state or now.state in QUOTA_ENDS:
             QuotaRequest.objects.filter(pk=row.pk).update(**columns)
             return
-        columns |= {"decided_on": timezone.localdate()} if ended else {}
+        columns |= {"decided_on": programme_today()} if ended else {}
         facts = {"number": row.number, "region": row.region, "value": row.provider_value, "unit": row.provider_unit}
         reason = todo.why or f"The provider says {todo.found.status if todo.found else 'no'}."
         move(now, todo.state, by=ENGINE, columns=columns, reason=reason, name=row.name, **facts)

@@ -21,6 +21,7 @@ from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Cycle, Membership, Participation, Person, Tenant, holding
 from tenants.names import same_name
+from tenants.programme_day import programme_today
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
@@ -229,7 +230,7 @@ def _participation(row: Application, by: str) -> Participation:
 def _ask_for_what_it_needs(row: Application, made: Participation) -> None:
     """Each span becomes a request for capacity: wanted, and decided like any other. The programme asks it out of the
     application, so that whoever selected the application, and asked for nothing, may decide it."""
-    today = timezone.now().date()
+    today = programme_today()
     for span in need.read(row.need):
         if span.ends_on < today:
             continue

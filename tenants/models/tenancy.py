@@ -9,8 +9,8 @@ from zoneinfo import available_timezones
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
-from django.db import models
-from django.db.models.functions import Cast, Now
+from django.db import DataError, connection, models, transaction
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from tenants.states import CYCLE, PARTICIPATION, checked
@@ -37,7 +37,7 @@ class Tenant(models.Model):
 
 
 def within(on: Any = None) -> models.Q:
-    """Dated rows whose days include this one, first and last day included; without a day, today by the database's clock."""
+    """Dated rows whose days include this one, first and last day included; without a day, the programme's today."""
     day = _day(on)
     return models.Q(starts_on__lte=day) & (models.Q(ends_on=None) | models.Q(ends_on__gte=day))
 
@@ -51,8 +51,17 @@ def holding(on: Any = None) -> models.Q:
 
 
 def _day(on: Any) -> Any:
-    # A moment would be later than the last day's midnight.
-    return on if on is not None else Cast(Now(), models.DateField())
+    return on if on is not None else Today()
+
+
+class Today(models.Func):
+    """The day that it is in the programme's zone (UTC until a programme is written down), by the database's clock."""
+
+    output_field = models.DateField()
+    template = (
+        "(statement_timestamp() AT TIME ZONE"
+        " coalesce((SELECT timezone FROM tenants_programme ORDER BY id LIMIT 1), 'UTC'))::date"
+    )
 
 
 class Dated(models.Model):
@@ -186,6 +195,19 @@ def a_zone(name: str) -> None:
         raise ValidationError(_("There is no time zone '%(name)s'. Write it like Asia/Tokyo.") % {"name": name[:64]})
 
 
+def a_zone_of_the_database(name: str) -> None:
+    """The same for one that the database does not know, whose edition of the zones is another: it reckons the days with it."""
+    if name not in available_timezones():
+        return  # said already
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT timezone(%s, now())", [name])
+    except DataError:
+        raise ValidationError(
+            _("There is no time zone '%(name)s'. Write it like Asia/Tokyo.") % {"name": name[:64]}
+        ) from None
+
+
 SENSIBLE_DAYS = [MinValueValidator(date(2000, 1, 1)), MaxValueValidator(date(2100, 12, 31))]
 
 
@@ -200,7 +222,7 @@ class Programme(models.Model):
         _("time zone"),
         max_length=64,
         default="UTC",
-        validators=[a_zone],
+        validators=[a_zone, a_zone_of_the_database],
         help_text=_("Cut-offs, days and months of the programme are those of this zone."),
     )
     currency = models.CharField(

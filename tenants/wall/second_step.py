@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tenants.models import Membership, Person, Programme, holding
+from tenants.programme_day import programme_day
 from tenants.wall import roles
 from tenants.web.problems import answer, is_api
 
@@ -56,7 +57,7 @@ def overdue(request: HttpRequest) -> bool:
     if request.session.get(LOOKED, "") < (now - EVERY).isoformat(timespec="seconds"):
         look(request, request.person)
     by = request.session.get(BY, "")
-    return bool(by) and now.date().isoformat() > by
+    return bool(by) and programme_day(now).isoformat() > by
 
 
 def asked_for(request: HttpRequest) -> HttpResponse:

@@ -24,6 +24,7 @@ from tenants import mail
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Cycle, Delivery, Participation, Programme
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
 from tests import examples
@@ -450,8 +451,8 @@ def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(
                 region="us-east-1",
                 instances=1,
                 by=by,
-                starts_on=timezone.now().date(),
-                ends_on=timezone.now().date(),
+                starts_on=programme_today(),
+                ends_on=programme_today(),
                 reason="small",
             ).state
             == "waiting"
@@ -477,7 +478,7 @@ def test_what_is_new_is_refused_once_the_budget_is_spent_and_told_what_it_binds(
             "instances": 1,
             "reason": "small",
         }
-        today = timezone.now().date()
+        today = programme_today()
         Programme.objects.update(budget_rule="tell")
         row = capacity.ask(participation=place, by=by, starts_on=today, ends_on=today, **small)
         assert (row.state, row.rule) == ("granted", "small")
@@ -576,7 +577,7 @@ def test_budgets_in_the_api(world):
 def test_a_budget_counts_what_is_bound_where_the_rule_says_so(world):
     made = examples.make(world, world.hoshi, 1)
     place, by = made["participations"], world.person("programme_manager").actor
-    wish, today = read_configuration(examples.BODY), timezone.now().date()
+    wish, today = read_configuration(examples.BODY), programme_today()
     asked = {
         "participation": place, "kind": "more", "instance_type": "p5.48xlarge", "region": "us-east-1", "instances": 1,
         "by": by, "starts_on": today, "ends_on": today + timedelta(days=2), "reason": "small",
@@ -607,7 +608,7 @@ def test_the_budget_of_what_runs_is_shown_and_not_that_of_the_cycle_that_is_appl
     place = made["participations"]
     coming = Cycle.objects.create(
         programme=place.cycle.programme, code="C9", name="Next", state="preparing",
-        starts_on=timezone.now().date() + timedelta(days=200),
+        starts_on=programme_today() + timedelta(days=200),
     )  # fmt: skip
     with acting_for(world.hoshi, staff=True):
         Participation.objects.create(tenant=world.hoshi, cycle=coming, code="C9-01", project="next")

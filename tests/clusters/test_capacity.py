@@ -5,7 +5,6 @@ from decimal import Decimal
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from clusters import capacity_queries
 from clusters.actions import capacity as acting
@@ -17,6 +16,7 @@ from tenants import mail
 from tenants.actions import edit_record
 from tenants.history.models import Entry
 from tenants.models import Cycle, Delivery, Programme
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
 from tenants.web.problems import Refused, Stale
@@ -120,8 +120,8 @@ def test_the_rows_of_each_kind_and_what_can_be_given_back():
 
 def asked_for(world, made, **changes):
     told = {
-        "kind": "more", "instance_type": P5, "region": "ap-northeast-1", "instances": 4, "starts_on": timezone.now().date(),
-        "ends_on": timezone.now().date() + timedelta(days=9), "reason": "the larger model",
+        "kind": "more", "instance_type": P5, "region": "ap-northeast-1", "instances": 4, "starts_on": programme_today(),
+        "ends_on": programme_today() + timedelta(days=9), "reason": "the larger model",
         "by": world.person("platform_engineer").actor,
     } | changes  # fmt: skip
     with acting_for(world.hoshi):
@@ -170,8 +170,8 @@ def test_a_large_one_is_decided_by_somebody_else_and_small_ones_by_the_rule(worl
         assert all("It fits the plan." in one.body or "Not now." in one.body for one in letters)
     assert granted(world) == {"ap-northeast-1": 24}
     Programme.objects.update(small_request_hours=200)
-    first = asked_for(world, made, instances=1, ends_on=timezone.now().date())
-    second = asked_for(world, made, instances=1, ends_on=timezone.now().date())
+    first = asked_for(world, made, instances=1, ends_on=programme_today())
+    second = asked_for(world, made, instances=1, ends_on=programme_today())
     assert (first.state, first.rule, second.state) == ("granted", "small", "waiting")
     assert granted(world) == {"ap-northeast-1": 25}
 
@@ -196,7 +196,7 @@ def test_what_is_granted_from_a_later_day_is_told_with_its_days():
 
 
 def test_pages_say_from_when_a_later_grant_holds_and_not_that_none_is_allowed(world):
-    made, today = examples.make(world, world.hoshi, 1), timezone.now().date()
+    made, today = examples.make(world, world.hoshi, 1), programme_today()
     wish = {"region": "us-east-1", "starts_on": today + timedelta(days=20), "ends_on": today + timedelta(days=40)}
     row, manager = asked_for(world, made, **wish), world.person("programme_manager")
     with acting_for(world.hoshi, staff=True):
@@ -245,11 +245,11 @@ def test_giving_back_and_another_region(world):
 )
 def test_what_is_refused_names_the_field(changes, field):
     told = {
-        "kind": "more", "instance_type": P5, "region": "ap-northeast-1", "instances": 4, "starts_on": timezone.now().date(),
+        "kind": "more", "instance_type": P5, "region": "ap-northeast-1", "instances": 4, "starts_on": date(2026, 12, 1),
         "reason": "why",
     } | changes  # fmt: skip
     with pytest.raises(Refused) as refused:
-        acting._refuse_nonsense(CapacityRequest(**told))
+        acting._refuse_nonsense(CapacityRequest(**told), date(2026, 12, 1))
     assert refused.value.facts["field"] == field  # for programs; people read what their form calls it
     assert str(acting.FIELDS[field]) in refused.value.sentence
 
@@ -266,7 +266,7 @@ def test_the_pages_from_the_wish_to_the_decision(world):
     assert "Ask for capacity" not in signed["viewer"].get("/t/hoshi/capacity/").content.decode()
     form = {
         "kind": "more", "instance_type": P5, "region": "us-east-1", "instances": "8", "reason": "longer context",
-        "starts_on": timezone.now().date().isoformat(),
+        "starts_on": programme_today().isoformat(),
     }  # fmt: skip
     asked = signed["platform_engineer"].post("/t/hoshi/capacity/ask/", form)
     assert asked.status_code == 303
@@ -309,7 +309,7 @@ def test_the_pages_from_the_wish_to_the_decision(world):
 
 
 def test_what_is_granted_is_prolonged_without_counting_a_day_twice(world):
-    made, today = examples.make(world, world.hoshi, 1), timezone.now().date()
+    made, today = examples.make(world, world.hoshi, 1), programme_today()
     first, last, end = today + timedelta(days=20), today + timedelta(days=40), today + timedelta(days=54)
     row = asked_for(world, made, region="us-east-1", starts_on=first, ends_on=last)
     manager, client = world.person("programme_manager"), Client()
@@ -346,7 +346,7 @@ def test_what_is_granted_is_prolonged_without_counting_a_day_twice(world):
 
 
 def test_fewer_and_a_shorter_time_are_granted_and_what_waits_is_changed_by_whoever_asked(world):
-    made, today = examples.make(world, world.hoshi, 1), timezone.now().date()
+    made, today = examples.make(world, world.hoshi, 1), programme_today()
     ends, term = today + timedelta(days=60), today + timedelta(days=40)
     Cycle.objects.update(ends_on=term)
     row = asked_for(world, made, region="us-east-1", ends_on=ends, least=2)

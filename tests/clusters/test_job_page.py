@@ -13,6 +13,7 @@ from clusters.launchers.log_pages import LogPage
 from clusters.models import Attempt, Job, JobFault, JobOutput, JobPoint, JobProgress, JobRank, JobReporter
 from tenants.history.models import Entry
 from tenants.models import Cycle, TrainingModel
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for
 from tests import examples
 from tests.clusters.job_logs.test_formats import MEGATRON
@@ -215,7 +216,7 @@ def test_the_forecast_stands_against_its_limits_and_answers_what_if(client, job)
 
 def test_the_models_amount_stands_against_the_stage_gate(client, job):
     with acting_for(job.tenant, staff=True):
-        Cycle.objects.update(stage_gate_on=timezone.now().date() + timedelta(days=10))
+        Cycle.objects.update(stage_gate_on=programme_today() + timedelta(days=10))
         model = TrainingModel.objects.get(participation_id=Job.objects.get(pk=job.pk).cluster.participation_id)
         TrainingModel.objects.filter(pk=model.pk).update(
             target_amount=1000, done_amount=400, amount_unit="billion_tokens", name="Hoshi 7B"

@@ -18,6 +18,7 @@ from program.models import Application, ApplicationScore, ApplicationVersion, Ca
 from tenants import erasing
 from tenants.history.models import Entry
 from tenants.models import Cycle, Invitation, Membership, Participation, Tenant
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused
 from tenants.work import due, loop
@@ -162,7 +163,7 @@ def profile(*spans: need.Span) -> dict[str, Any]:
 
 
 def ahead(days: int = 28, peak: int = 4, **more: Any) -> need.Span:
-    starts = timezone.now().date() + timedelta(days=30)
+    starts = programme_today() + timedelta(days=30)
     one = span(peak=peak, **more)
     return need.Span(starts, starts + timedelta(days=days - 1), one.types, one.regions, 2, peak)
 

@@ -18,6 +18,7 @@ from tenants.history.models import Entry
 from tenants.history.moves import move
 from tenants.models import Cycle, DataIngest, Delivery, Participation, Result, TrainingModel
 from tenants.participating import CAPACITY, CLUSTERS, DEEDS, JOBS, PERMITS, RECORD, Facts
+from tenants.programme_day import programme_today
 from tenants.queries import ages_of_blocks, lines
 from tenants.states import PARTICIPATION
 from tenants.wall.acting import acting_for, reading_everyone
@@ -82,7 +83,7 @@ def test_a_participation_goes_on_from_its_page_with_reason_and_history(world: Wo
         row.refresh_from_db()
         asked = {
             "participation": row, "instance_type": "p5.48xlarge", "region": "ap-northeast-1", "instances": 1,
-            "starts_on": timezone.now().date(), "reason": "more", "by": "engine",
+            "starts_on": programme_today(), "reason": "more", "by": "engine",
         }  # fmt: skip
         with pytest.raises(Refused) as refused:
             capacity.ask(**asked, kind="more")
@@ -229,7 +230,7 @@ def test_the_office_gives_a_report_another_day_with_its_reason(world: World) -> 
             due_on=date(2026, 1, 1),
         )  # fmt: skip
         move(report, "late", by="engine", report="final report", period="C2", due="2026-01-01")
-    at, ahead = f"/t/hoshi/reports/{report.pk}/", timezone.now().date() + timedelta(days=30)
+    at, ahead = f"/t/hoshi/reports/{report.pk}/", programme_today() + timedelta(days=30)
     told = {"do": "move_due", "move_due-due_on": ahead.isoformat(), "move_due-why": "The gate moved."}
     assert browser(world.person("business_lead")).post(at, told).status_code == 409
     officer = browser(world.person("programme_officer"))
@@ -308,9 +309,9 @@ def test_who_returns_begins_a_record_of_its_own_and_the_one_before_is_still_read
 def test_the_stage_gate_waits_is_decided_with_its_reason_and_corrected_with_its_history(world: World) -> None:
     manager, lead = browser(world.person("programme_manager")), browser(world.person("business_lead"))
     row = world.participations["hoshi"]
-    Cycle.objects.filter(pk=world.cycle.pk).update(stage_gate_on=timezone.now().date() + timedelta(days=1))
+    Cycle.objects.filter(pk=world.cycle.pk).update(stage_gate_on=programme_today() + timedelta(days=1))
     assert b"stage gate is to be decided" not in manager.get("/").content
-    Cycle.objects.filter(pk=world.cycle.pk).update(stage_gate_on=timezone.now().date())
+    Cycle.objects.filter(pk=world.cycle.pk).update(stage_gate_on=programme_today())
     assert b"stage gate is to be decided" in manager.get("/").content
     at, here = f"/t/hoshi/participations/{row.pk}/gate/", f"/t/hoshi/participations/{row.pk}/"
     assert f'href="{at}"'.encode() in manager.get(here).content and b"to be decided" in lead.get(here).content

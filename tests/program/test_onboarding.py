@@ -14,6 +14,7 @@ from program.models import Onboarding, OnboardingStep
 from tenants import mail
 from tenants.history.models import Entry
 from tenants.models import Assignment, Attachment, Delivery
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused, Stale
 from tests.conftest import World
@@ -121,7 +122,7 @@ def test_the_proof_of_a_test_is_kept_and_told(made: Onboarding) -> None:
 def test_anything_else_needs_a_note_a_link_or_a_file(made: Onboarding) -> None:
     with pytest.raises(Refused, match="Say what proves it"):
         onboarding.tick_step(step=step(made), done_on=DAY, by="engine")
-    tomorrow = timezone.now().date() + timedelta(days=2)
+    tomorrow = programme_today() + timedelta(days=2)
     with pytest.raises(Refused, match="lies ahead"):
         onboarding.tick_step(step=step(made), done_on=tomorrow, by="engine", note="seen")
     with pytest.raises(Refused, match="begins with https"):

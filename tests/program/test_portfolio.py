@@ -14,6 +14,7 @@ from support import actions
 from tenants.actions import assign, note_interaction
 from tenants.history import timeline
 from tenants.models import Participation, Tenant
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for, reading_everyone
 from tests import examples
 from tests.clusters.test_pages import signed_in
@@ -180,7 +181,7 @@ def test_what_the_reader_may_decide_is_in_the_portfolio(world):
     made, manager = examples.make(world, world.hoshi, 1), world.person("programme_manager")
     with acting_for(world.hoshi):
         told = {"kind": "more", "instance_type": "p5.48xlarge", "region": "us-east-1", "reason": "why"}
-        day = datetime.now(UTC).date()
+        day = programme_today()
         wishes = [
             capacity.ask(participation=made["participations"], instances=n, starts_on=day, by=by, **told)
             for n, by in ((7, world.person("platform_engineer").actor), (9, manager.actor))

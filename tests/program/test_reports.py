@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
-from django.utils import timezone
 
 from program import report_reminding, reports, states
 from program.models import Report
 from tenants import mail
 from tenants.history.models import Entry
 from tenants.models import Delivery
+from tenants.programme_day import programme_today
 from tenants.wall import roles
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
@@ -127,7 +127,7 @@ def test_the_pages_let_each_side_do_its_part(world: World) -> None:
 def test_reminders_stand_on_the_list(world: World) -> None:
     report = owed(world)
     with acting_for(world.hoshi, staff=True):
-        Report.objects.filter(pk=report.pk).update(due_on=timezone.now().date() - timedelta(days=3))
+        Report.objects.filter(pk=report.pk).update(due_on=programme_today() - timedelta(days=3))
     client = Client()
     client.force_login(world.person("business_lead", world.hoshi), BACKEND)
     page: Any = client.get("/reports/").content.decode()
@@ -151,7 +151,7 @@ def test_who_owes_reports_is_reminded_weekly_on_the_eve_and_on_the_day(days: lis
 
 @pytest.mark.django_db
 def test_the_business_lead_is_told_of_its_own_part_and_what_the_office_counted_waits_for_its_word(world: World) -> None:
-    today = timezone.now().date()
+    today = programme_today()
     reports.ask_for_reports(cycle=world.cycle, kind=FINAL, period="2026", due_on=today, by="engine")
     reports.ask_for_reports(cycle=world.cycle, kind=MONTHLY, period="2026-02", due_on=today, by="engine")
     due.wish("remind-reports", "test")

@@ -7,10 +7,10 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added, authenticator_removed
 from allauth.socialaccount.signals import social_account_removed
 from django.test import Client, RequestFactory
-from django.utils import timezone
 
 from tenants.history.models import Entry
 from tenants.models import Membership, Programme
+from tenants.programme_day import programme_today
 from tenants.queries import lines
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
@@ -36,7 +36,7 @@ def test_the_last_day_without_it(since: date | None, seated: date | None, grace:
 
 
 def test_sign_in_leads_to_set_up_after_the_grace_and_customers_are_left_alone(world: World) -> None:
-    officer, today = world.person("programme_officer"), timezone.now().date()
+    officer, today = world.person("programme_officer"), programme_today()
     Programme.objects.update(second_step_since=today - timedelta(days=3), second_step_grace_days=14)
     within = signed_in(officer)
     assert within.get("/").status_code == 200 and within.session[BY] == (today + timedelta(days=11)).isoformat()

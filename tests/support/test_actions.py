@@ -16,6 +16,7 @@ from tenants.actions import seat_person
 from tenants.history.models import Entry
 from tenants.history.moves import IllegalMove
 from tenants.models import ApiToken, Assignment, Due, Membership, Person
+from tenants.programme_day import programme_today
 from tenants.queries import lines
 from tenants.wall.access import seat
 from tenants.wall.acting import acting_for, reading_everyone
@@ -372,7 +373,7 @@ def test_who_joins_a_component_later_is_let_in_where_its_cases_are_open(world, n
             actions.escalate_case(case=case, component="svc-ec2", why="EFA", by="engine")
             if ended:
                 actions.resolve_case(case=case, cause="provider", by="engine")
-    today = timezone.now().date()
+    today = programme_today()
     newcomer, later = (Person.objects.create(email=f"{name}@example.org", name=name) for name in ("now", "later"))
     with acting_for(world.office, staff=True):
         for person, starts_on in ((newcomer, today), (later, today + timedelta(days=2))):

@@ -12,6 +12,7 @@ from support import actions, showing
 from support.models import Case, CaseNote
 from support.rules import FAILURES, RULES
 from tenants.models import Membership
+from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for
 
 DAY = timedelta(days=1)
@@ -215,7 +216,7 @@ def test_an_old_page_is_told_so_and_keeps_what_was_typed(as_, world, case):
     lead = world.person("lead_architect")
     old = now(case).version
     with acting_for(world.hoshi, staff=True):
-        actions.plan_case(case=now(case), owner=lead, next_step="Theirs", due=timezone.now().date(), by=lead.actor)
+        actions.plan_case(case=now(case), owner=lead, next_step="Theirs", due=programme_today(), by=lead.actor)
     sent = {"plan-owner": lead.pk, "plan-next_step": "Mine", "plan-due": "2031-01-01", "plan-version": old}
     client = as_("lead_architect")
     answer = client.post(address("plan_case", case), sent)

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from tenants import assigning
 from tenants.history.models import Entry
 from tenants.mail import compose
 from tenants.models import Assignment, Delivery, holding
+from tenants.programme_day import programme_today
 from tenants.queries import lines
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -28,7 +28,7 @@ def test_a_gap_of_the_board_is_filled_handed_over_and_ended(world: World, client
     body = {
         "person": str(deputy.pk),
         "duty": "deputy",
-        "ends_on": (timezone.now().date() + timedelta(days=9)).isoformat(),
+        "ends_on": (programme_today() + timedelta(days=9)).isoformat(),
     }
     assert client.post("/t/umi/team/name/", body).status_code == 303
     assert client.post("/t/umi/team/name/", body).status_code == 409
@@ -40,7 +40,7 @@ def test_a_gap_of_the_board_is_filled_handed_over_and_ended(world: World, client
     assert row.ends_on is None
     assert client.post(f"/t/umi/team/{row.pk}/end/", {"why": "Leave"}).status_code == 303
     assert client.post(f"/t/umi/team/{row.pk}/end/", {}).status_code == 409
-    assert assigning.team(world.umi, timezone.now().date()) == []
+    assert assigning.team(world.umi, programme_today()) == []
     with acting_for(world.umi):
         told = [line.sentence for line in lines(list(Entry.objects.order_by("id")))]
     assert told[0].startswith("Frameworks Specialist looks after this participant from ")
@@ -54,7 +54,7 @@ def test_a_gap_of_the_board_is_filled_handed_over_and_ended(world: World, client
 
 @pytest.mark.django_db
 def test_a_participant_has_one_lead_and_a_new_one_takes_over(world: World) -> None:
-    today, lead, other = timezone.now().date(), world.person("lead_architect"), world.person("frameworks_specialist")
+    today, lead, other = programme_today(), world.person("lead_architect"), world.person("frameworks_specialist")
     with acting_for(world.hoshi, staff=True):
         told = {"tenant": world.hoshi, "duty": "lead", "by": lead.actor}
         first = assigning.name_somebody(person=lead, **told)
@@ -112,7 +112,7 @@ def test_the_account_team_gives_its_own_duty_on_before_a_holiday_and_then_for_go
 ) -> None:
     aoi, lead, officer = (world.person(role) for role in ("account_team", "lead_architect", "programme_officer"))
     mine = Assignment.objects.get(person=aoi, duty="account")
-    today, back = timezone.now().date(), timezone.now().date() + timedelta(days=9)
+    today, back = programme_today(), programme_today() + timedelta(days=9)
     client.force_login(aoi, BACKEND)
     address = f"/t/hoshi/team/{mine.pk}/give/"
     assert address in client.get("/t/hoshi/people/").content.decode()

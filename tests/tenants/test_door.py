@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from tenants.history.models import Entry
 from tenants.models import Assignment, Membership, Participation
+from tenants.programme_day import programme_today
 from tenants.wall import roles
 from tenants.wall.access import SwallowedError, allow, seat
 from tenants.wall.acting import acting_for
@@ -60,7 +61,7 @@ def test_who_is_no_longer_active_sits_nowhere(world):
     ("starts", "ends", "holds"), [(-9, None, True), (0, 0, True), (-9, 0, True), (-9, -1, False), (1, None, False)]
 )
 def test_a_seat_holds_from_its_first_to_its_last_day(world, starts, ends, holds):
-    today = timezone.now().date()
+    today = programme_today()
     rows = Membership.objects.filter(person=world.person("viewer"))
     rows.update(
         starts_on=today + timedelta(days=starts), ends_on=None if ends is None else today + timedelta(days=ends)
@@ -76,7 +77,7 @@ def test_the_account_team_writes_only_where_it_is_assigned(world):
     person = world.person("account_team")
     assert seat(person, "hoshi").role == roles.ACCOUNT_TEAM
     assert seat(person, "umi").role == roles.ACCOUNT_TEAM_ELSEWHERE
-    Assignment.objects.filter(person=person).update(ends_on=timezone.now().date() - timedelta(days=1))
+    Assignment.objects.filter(person=person).update(ends_on=programme_today() - timedelta(days=1))
     assert seat(person, "hoshi").role == roles.ACCOUNT_TEAM_ELSEWHERE
 
 
@@ -279,7 +280,7 @@ def test_sessions_that_ended_are_told_to_htmx_as_a_redirect(client, world):
 
 
 def test_one_is_led_to_the_organisations_where_one_sits_today(world):
-    person, today = world.people["stranger"], timezone.now().date()
+    person, today = world.people["stranger"], programme_today()
     days = timedelta(days=3)
     for tenant, begins, ends in ((world.hoshi, today - days, today + days), (world.umi, today + days, None)):
         Membership.objects.create(person=person, tenant=tenant, role=roles.VIEWER, starts_on=begins, ends_on=ends)

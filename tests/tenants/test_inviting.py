@@ -11,6 +11,7 @@ from django.utils import timezone
 from tenants import inviting
 from tenants.history.models import Entry
 from tenants.models import Invitation, Membership, Person, Programme
+from tenants.programme_day import programme_today
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
 from tenants.web.problems import Refused
@@ -84,7 +85,7 @@ def address(row: Invitation) -> str:
 
 @pytest.mark.django_db
 def test_somebody_new_is_written_to_accepts_and_is_in(world: World, client: Client) -> None:
-    row = invited(world, language="ja", ends_on=timezone.now().date() + timedelta(days=30))
+    row = invited(world, language="ja", ends_on=programme_today() + timedelta(days=30))
     work_off()
     [sent] = outbox.outbox
     link = address(row)
@@ -183,7 +184,7 @@ def test_one_open_invitation_for_an_address_and_nobody_is_seated_twice(world: Wo
 
 @pytest.mark.django_db
 def test_bad_wishes_are_refused_with_the_field(world: World) -> None:
-    today = timezone.now().date()
+    today = programme_today()
     for more, code in [
         ({"role": "lead_architect"}, "role"),
         ({"giver": "viewer"}, "not_yours_to_give"),

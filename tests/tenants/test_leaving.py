@@ -12,6 +12,7 @@ from support.models import Case
 from tenants import inviting, leaving
 from tenants.history.models import Entry
 from tenants.models import ApiToken, Assignment, DutyShift, Invitation, Membership, holding
+from tenants.programme_day import programme_today
 from tenants.queries import lines
 from tenants.wall.acting import acting_for
 from tenants.wall.identity import issue_token
@@ -79,7 +80,7 @@ def test_removal_reaches_everything_at_once_and_keeps_the_history(world: World, 
     assert told[0] == "Business Lead@Hoshi removed Ml Engineer@Hoshi"
     assert "The case CASE-0001 has no owner any more: Ml Engineer@Hoshi left" in told
     row = seat_of_the_past(world, leaver)
-    assert row.starts_on == date(2020, 1, 1) and row.ends_on == timezone.now().date() and row.ended_at is not None
+    assert row.starts_on == date(2020, 1, 1) and row.ends_on == programme_today() and row.ended_at is not None
     client.force_login(lead, BACKEND)
     assert case.number in client.get("/cases/?owner=nobody").content.decode()
     assert "Ml Engineer" in client.get("/t/hoshi/people/").content.decode(), "among those who had access before"
@@ -99,7 +100,7 @@ def test_the_last_lead_cannot_leave_alone_and_the_office_may_take_it_away(world:
         remove(world, "business_lead")
     assert refused.value.code == "last_lead"
     lead = world.person("business_lead")
-    for wish in ({"role": "viewer"}, {"role": "business_lead", "ends_on": timezone.now().date()}):
+    for wish in ({"role": "viewer"}, {"role": "business_lead", "ends_on": programme_today()}):
         mine = seat(world, "business_lead")
         with pytest.raises(Refused) as refused, acting_for(world.hoshi):
             leaving.change(seat=mine, by=lead.actor, person=lead, giver="business_lead", **wish)
@@ -132,7 +133,7 @@ def test_who_leaves_the_office_looks_after_nobody_and_owns_nothing_anywhere(worl
 
 @pytest.mark.django_db
 def test_a_role_changes_at_once_or_later_and_what_was_stays(world: World, client: Client) -> None:
-    lead, person, today = world.person("business_lead"), world.person("viewer"), timezone.now().date()
+    lead, person, today = world.person("business_lead"), world.person("viewer"), programme_today()
 
     def change(**wish: object) -> Membership:
         with acting_for(world.hoshi):
@@ -185,7 +186,7 @@ def test_what_is_theirs_goes_on_to_somebody_else_in_the_same_form(world: World, 
         world.person("lead_architect"),
         world.person("programme_manager"),
     )
-    soon, tomorrow = timezone.now().date() + timedelta(days=5), timezone.now() + timedelta(days=1)
+    soon, tomorrow = programme_today() + timedelta(days=5), timezone.now() + timedelta(days=1)
     with acting_for(world.umi, staff=True):
         case = open_case(tenant=world.umi, title="Slow", severity="low", by="engine")
         take_case(case=case, person=leaver, by=leaver.actor)
@@ -212,7 +213,7 @@ def test_what_is_theirs_goes_on_to_somebody_else_in_the_same_form(world: World, 
 @pytest.mark.django_db
 def test_an_action_item_without_an_heir_stays_and_is_told(world: World) -> None:
     leaver = world.person("ml_engineer")
-    soon = timezone.now().date() + timedelta(days=5)
+    soon = programme_today() + timedelta(days=5)
     give_action_item(tenant=world.hoshi, text="Look", owner=leaver, due=soon, by="engine", audience="shared")
     assert remove(world, "ml_engineer").unowned == {"action_item": 1}
 
@@ -226,7 +227,7 @@ def test_a_seat_that_was_taken_away_holds_no_longer_whatever_day_it_is_for_the_r
         with timezone.override(zone):
             held = [seats.filter(holding(day + timedelta(days=n))).exists() for n in (-1, 0, 1)]
         assert held == [True, False, False], (zone, hour)
-    today = timezone.now().date()
+    today = programme_today()
     seats.update(ends_on=today, ended_at=timezone.now() - timedelta(seconds=1))
     with timezone.override(zone):
         assert not seats.filter(holding()).exists()
