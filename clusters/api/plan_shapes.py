@@ -62,6 +62,7 @@ class BudgetEffectTold(serializers.Serializer):
     left = serializers.CharField(allow_null=True)
     adds = serializers.CharField(allow_null=True)
     left_after = serializers.CharField(allow_null=True)
+    refused = serializers.BooleanField(help_text="The rule of the budget would refuse it now.")
     reached = serializers.DateField(allow_null=True)
     until = serializers.DateField()
 

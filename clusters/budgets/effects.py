@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from clusters.architectures.configuration import Configuration
-from clusters.budgets import queries
-from clusters.budgets.reckoning import rounded
+from clusters.budgets import queries, stopping
+from clusters.budgets.reckoning import Reckoning, rounded
 from clusters.models import Cluster
 from tenants.models import Participation
 
@@ -25,6 +25,7 @@ class Effect:
     until: date  # the last day of the term
     days_past: int = 0  # of what is asked for, after it: they bind nothing of this budget
     open_end: bool = False  # nobody has set an end: `until` is only how far it is reckoned
+    refused: bool = False  # by the rule of the budget, now
 
     @property
     def left_after(self) -> Decimal | None:
@@ -43,6 +44,7 @@ class Effect:
             **{name: None if value is None else str(value) for name, value in words.items()},
             "reached": self.reached and self.reached.isoformat(),
             "until": self.until.isoformat(),
+            "refused": self.refused,
         }
 
     def kept(self) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def of_wish(participation: Any, wish: Configuration, cluster: Cluster | None = N
     before = queries.reckoning(known, book)
     after = queries.reckoning(queries.with_wish(known, wish, cluster), book)
     adds = None if set(after.unpriced) - set(before.unpriced) else after.total - before.total
-    until = known.term.last_day
+    until, refused = known.term.last_day, _refused(place, before, adds, known.term.now)
     return Effect(
         place.cycle.programme.currency,
         before.budget,
@@ -83,6 +85,7 @@ def of_wish(participation: Any, wish: Configuration, cluster: Cluster | None = N
         after.reached,
         until,
         open_end=place.cycle.ends_on is None,
+        refused=refused,
     )
 
 
@@ -111,6 +114,18 @@ def of_cost(participation: Any, kept: Mapping[str, Any], starts_on: date | None 
         until,
         past,
         place.cycle.ends_on is None,
+        _refused(place, before, adds, known.term.now),
+    )
+
+
+def _refused(place: Participation, before: Reckoning, adds: Decimal | None, now: datetime) -> bool:
+    """Whether the rule of the budget refuses what adds so much: because all is spent, or more would be bound than there is."""
+    if before.budget is None or (adds is not None and adds <= 0):
+        return False
+    row = queries.watch(place)
+    terms, stands = queries.terms(place.cycle.programme, row), queries.standing(row, before)
+    return stopping.refusal(stands, terms, now) or stopping.binds_too_much(
+        stands, terms, now, bound=before.total, adds=adds
     )
 
 

@@ -587,7 +587,12 @@ def test_a_budget_counts_what_is_bound_where_the_rule_says_so(world):
         total = queries.reckoning(queries.one(place), queries.book_of(place)).total
         actions.set_to(participation=place, amount=total + 1, line="compute of hoshi", why="x", by=by)
         actions.refuse_at_limit(place, wish)  # nothing is spent yet, and that is what counts
+        assert not effects.of_wish(place, wish).refused
         Programme.objects.update(budget_counts="bound")
+        assert (
+            effects.of_wish(place, wish).told()["refused"]
+            and not effects.of_wish(place, wish, made["clusters"]).refused
+        )
         with pytest.raises(Refused) as refused:
             actions.refuse_at_limit(place, wish)
         assert refused.value.code == "budget_bound" and " are left: 0" in str(refused.value.sentence)
@@ -599,6 +604,8 @@ def test_a_budget_counts_what_is_bound_where_the_rule_says_so(world):
         with pytest.raises(Refused) as refused:
             capacity.decide(**decided, budget_line="compute of hoshi")
         assert refused.value.code == "budget_bound"
+        page = client(world, "lead_architect").get(f"/t/hoshi/capacity-requests/{waits.pk}/").content.decode()
+        assert 'id="budget-refuses"' in page
         actions.choose_rule(participation=place, rule="", counts="spent", why="of its own", by=by)
         assert capacity.decide(**decided, budget_line="compute of hoshi").state == "granted"
 
