@@ -36,22 +36,12 @@ def region_words(region: str) -> str:
     return f"{region} {_(PLACES[region])}" if region in PLACES else region
 
 
-# Neuron is what drives the provider's own accelerators; people look for the name of the chip.
-CHIPS: Mapping[str, str] = {"trn1": "Trainium", "trn1n": "Trainium", "trn2": "Trainium2", "trn2u": "Trainium2", "trn3": "Trainium3",
-                            "inf1": "Inferentia", "inf2": "Inferentia2"}  # fmt: skip
-
-
-def chip_words(name: str, accelerator: str) -> str:
-    """The accelerator of a type as people call it: `H100`, `Trainium2`."""
-    return CHIPS.get(name.partition(".")[0], accelerator) if accelerator == "Neuron" else accelerator
-
-
 def type_words(name: str) -> str:
     """`p5.48xlarge, 8 × H100`; the type alone where it has no accelerators that are known."""
     instance = facts.load().instance(name)
     if instance is None or not instance.accelerators:
         return name
-    return f"{name}, {instance.accelerators} × {chip_words(name, instance.accelerator)}"
+    return f"{name}, {instance.accelerators} × {instance.chip}"
 
 
 def by_accelerator(types: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -60,7 +50,7 @@ def by_accelerator(types: Iterable[str]) -> list[tuple[str, list[tuple[str, str]
     for name in types:
         known = facts.load().instance(name)
         size = (known.accelerators, known.vcpus or 0) if known else (0, 0)
-        groups.setdefault(chip_words(name, known.accelerator) if known else "–", []).append((*size, name))
+        groups.setdefault(known.chip if known else "–", []).append((*size, name))
     return [(chip, [(name, type_words(name)) for *_size, name in sorted(groups[chip])]) for chip in sorted(groups)]
 
 

@@ -157,6 +157,14 @@ class OnboardingAsked(Asked):
     minutes = serializers.IntegerField(min_value=1, max_value=1440, default=120)
 
 
+class OnboardingChanged(Asked):
+    """What is not sent stays."""
+
+    lead = serializers.EmailField(max_length=254, required=False)
+    held_at = serializers.DateTimeField(required=False)
+    minutes = serializers.IntegerField(min_value=1, max_value=1440, required=False)
+
+
 class TickAsked(VersionAsked):
     """For a test its bandwidth, nodes and log; for anything else a note, a link or a log."""
 

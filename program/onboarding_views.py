@@ -1,5 +1,6 @@
 """Pages of onboarding: the board of all participants, gaps first, and one list with its evidence."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from program.models import Application, Onboarding, OnboardingStep
 from support.forms import OwnerField, owners_of
 from tenants.files import LARGEST
 from tenants.forms import WallTime
-from tenants.models import Attachment, Membership, Participation, holding
+from tenants.models import Attachment, Membership, Participation, Tenant, holding
 from tenants.programme_day import programme_today
 from tenants.queries import actor_names
 from tenants.wall import roles
@@ -46,11 +47,14 @@ class PlanForm(forms.Form):
         help_text=gettext_lazy("The participant sees who helps. Where somebody leads already, nothing changes."),
     )
 
-    def __init__(self, *args: Any, owners: list[Any], zone: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, owners: list[Any], zone: str, zones: Iterable[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["lead"].choices = architects_first(owners)
         self.fields["held_at"].zone = zone
         self.fields["held_at"].help_text = _("In the programme's time zone, %(zone)s.") % {"zone": zone}
+        if theirs := sorted(set(zones) - {zone}):
+            told = _("The participant's leads live in %(zones)s: mind their hours.") % {"zones": ", ".join(theirs)}
+            self.fields["held_at"].help_text += f" {told}"
 
 
 class ChangeForm(PlanForm):
@@ -177,6 +181,11 @@ def _board_row(row: Participation, made: Onboarding | None, counts: dict[Any, An
     }
 
 
+def _zones_of_leads(tenant: Tenant) -> list[str]:
+    leads = Membership.objects.filter(holding(), tenant=tenant, role__in=sorted(roles.LEADS))
+    return list(leads.order_by().values_list("person__timezone", flat=True).distinct())
+
+
 @allow(roles.ONBOARD)
 @require_http_methods(["GET", "POST"])
 def plan(request: HttpRequest, pk: UUID) -> HttpResponse:
@@ -188,6 +197,7 @@ def plan(request: HttpRequest, pk: UUID) -> HttpResponse:
         request.POST if request.method == "POST" else None,
         owners=owners_of([request.tenant])[request.tenant.pk],
         zone=row.cycle.programme.timezone,
+        zones=_zones_of_leads(request.tenant),
     )
     refused, status = None, 200
     if request.method == "POST":
@@ -215,6 +225,7 @@ def change(request: HttpRequest, pk: UUID) -> HttpResponse:
         request.POST if request.method == "POST" else None,
         owners=owners_of([request.tenant])[request.tenant.pk],
         zone=row.participation.cycle.programme.timezone,
+        zones=_zones_of_leads(request.tenant),
         initial={"lead": str(row.lead_id), "held_at": row.held_at, "minutes": row.minutes},
     )
     back = reverse("onboarding_list", args=[request.tenant.slug, pk])

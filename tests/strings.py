@@ -43,6 +43,7 @@ CLOSED = {
 WORDS = {*show.FAMILIES, *show.SEVERITIES, *show.ROLES}
 # Names that every language writes alike.
 NAMES = {
+    "English", "日本語",  # a language is called by its own name in every language
     "Cohort", "UTC", "SHA", "AWS", "EKS", "FSx", "EFS", "HyperPod", "Slurm", "Kubernetes", "GiB", "TiB", "MB", "JSON", "YAML", "CSV", "XLSX", "VPC",
     "TP", "PP", "DP", "CP", "EP", "SP", "s3", "NCCL_DEBUG=INFO", "ID", "IP", "API", "NCCL", "EC2", "SageMaker", "ParallelCluster", "CIDR", "sbatch", "ZeRO", "MB/s/TiB", "MB/s",
     "InstanceStress", "InstanceConnectivity", "SINGLE_AZ_1", "SINGLE_AZ_2", "SINGLE_AZ_HA_1", "SINGLE_AZ_HA_2", "MULTI_AZ_1",
@@ -134,6 +135,7 @@ def catalogue() -> Iterator[str]:
         yield each.made_by.name
     yield from {found.family for found in known.instances.values()}
     yield from (found.accelerator for found in known.instances.values())
+    yield from (found.chip for found in known.instances.values())
     for region, zones in known.zones.items():
         yield from (region, *zones)
 

@@ -18,6 +18,11 @@ DISK = "Maximum size of EBS volume in GB for a SageMaker HyperPod cluster instan
 LUSTRE_CAPACITY = "Lustre Persistent_2 storage capacity"
 
 
+CHIPS = {
+    "trn1": "Trainium", "trn1n": "Trainium", "trn2": "Trainium2", "trn2u": "Trainium2", "inf2": "Inferentia2",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Instance:
     """One instance type. `None` says that our source does not know it."""
@@ -33,6 +38,11 @@ class Instance:
     @property
     def ml_name(self) -> str:
         return ml_name(self.name)
+
+    @property
+    def chip(self) -> str:
+        """The accelerator as people call it: `H100`, `Trainium2`. Neuron is the name of what drives the provider's own."""
+        return CHIPS.get(self.name.partition(".")[0], "Neuron") if self.accelerator == "Neuron" else self.accelerator
 
     @property
     def family(self) -> str:

@@ -126,6 +126,11 @@ def _for_staff(request: HttpRequest, row: Call) -> dict[str, Any]:
         "chosen": chosen,
         "sort": sort,
         "drafts": drafts,
+        "untold": [
+            str(Call._meta.get_field(name).verbose_name)
+            for name in calling.SAYS
+            if row.state != "closed" and not getattr(row, name)
+        ],
         "unscored": sum(not line.reviewers for line in every if line.row.state in demand.UNDECIDED),
     }
 

@@ -118,7 +118,7 @@ def test_a_span_is_counted_by_the_type_that_was_chosen_and_not_by_the_alphabet()
     assert need.total([wanted], calling.each).hours == 4 * 8 * 24 * 7
     choices = dict(spans.forms[0].fields["types"].choices)
     assert [name for name, _words in choices["A10G"]][:2] == ["g5.xlarge", "g5.2xlarge"]  # by size
-    assert "trn2.48xlarge, 16 × Trainium2" in dict(choices["Trainium2"]).values()
+    assert "trn2.48xlarge, 16 × Trainium2" in dict(choices["Trainium2"]).values()  # and not the name of its driver
 
 
 def browser(person: Any = None) -> Client:
