@@ -317,17 +317,17 @@ RECEIPT_MAIL = mail.letter(
 
 
 def _tell_of_the_closing(call: Call) -> None:
-    """Whoever could still have changed or handed in something hears that it is over."""
+    """Whoever could still change or hand in something hears that it is over, or ends at another moment than announced."""
     with reading_everyone():
         rows = Application.objects.filter(call=call, state__in=("draft", "submitted")).exclude(confirmed_at=None)
         found = list(rows.values_list("pk", "tenant_id", "contact_email"))
     for pk, tenant, email in found:
         with acting_for(tenant):
-            key = f"{pk}:{call.closed_at:%Y%m%d%H%M%S}"
+            key = f"{pk}:{call.takes_until:%Y%m%d%H%M%S}"
             mail.write_to(address=email, tenant=tenant, kind=CLOSED_MAIL, key=key, about=pk)
 
 
-calling.ON_EARLY_CLOSE.append(_tell_of_the_closing)
+calling.ON_OTHER_CLOSING.append(_tell_of_the_closing)
 
 
 def _compose_closed(delivery: Delivery) -> tuple[mail.Message, str] | None:
@@ -335,13 +335,15 @@ def _compose_closed(delivery: Delivery) -> tuple[mail.Message, str] | None:
     if row is None or row.state not in ("draft", "submitted"):
         return None
     call = _titled(row)
-    if call.state != "closed":
-        return None
+    if delivery.key != f"{row.pk}:{call.takes_until:%Y%m%d%H%M%S}":
+        return None  # it is another moment again, of which another mail tells
     context = {"row": row, "call": call, "address": address_of(row)}
     return mail.Message("program/mail/application_call_closed.txt", context), row.language
 
 
-CLOSED_MAIL = mail.letter("call-closed-early", name=gettext_lazy("A call closed early"), compose=_compose_closed)
+CLOSED_MAIL = mail.letter(
+    "call-closed-early", name=gettext_lazy("A call closes at another time"), compose=_compose_closed
+)
 
 
 def _compose_decision(delivery: Delivery) -> tuple[mail.Message, str] | None:

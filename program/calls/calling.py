@@ -26,7 +26,7 @@ from tenants.web.problems import Refused
 SAYS = ("gives", "lasts", "paid_by", "ask")  # what an applicant wants to know before it writes anything
 EDITABLE = ("cycle", "title", "text", *SAYS, "opens_at", "closes_at", "most_instances", "most_hours", "small_hours")
 MOST_HOURS = 10**12
-ON_EARLY_CLOSE: list[Callable[[Call], None]] = []  # applications know of calls, not calls of applications
+ON_OTHER_CLOSING: list[Callable[[Call], None]] = []  # applications know of calls, not calls of applications
 MOST_SMALL = 10_000_000
 
 
@@ -100,7 +100,15 @@ def change(*, call: Call, by: str, version: int | None = None, **values: Any) ->
                 words.CALL_CHANGED, about=row, by=by, title=found["title"], fields=sorted(changed), changes=told
             )
             row.refresh_from_db()
+    if "closes_at" in changed and row.state == "open":
+        _tell(row)
     return row
+
+
+def _tell(row: Call) -> None:
+    """Whoever counts on the announced closing hears of another one."""
+    for tell in ON_OTHER_CLOSING:
+        tell(row)
 
 
 def _shown(value: Any) -> Any:
@@ -134,8 +142,7 @@ def close_call(*, call: Call, by: str, version: int | None = None) -> Call:
         early = takes(row, timezone.now())
         move(row, "closed", by=by, columns={"closed_at": timezone.now()}, title=row.title)
     if early:
-        for tell in ON_EARLY_CLOSE:
-            tell(row)
+        _tell(row)
     return row
 
 

@@ -331,7 +331,12 @@ def test_a_call_that_is_closed_early_says_so_to_whoever_began_and_on_every_page(
     listed = officer.get("/calls/").content.decode()
     assert 'data-state="closed"' in listed and call.closes_at.strftime("%Y-%m-%dT") not in listed
     assert "announced was" in officer.get(f"/calls/{call.pk}/").content.decode()
+    outbox.outbox.clear()
     again = calling.open_call(call=closed, by="engine")
+    calling.change(call=again, by="engine", closes_at=call.closes_at + timedelta(days=1))
+    calling.change(call=again, by="engine", closes_at=call.closes_at)
+    [letter] = send_mail()  # of the last of two moments alone
+    assert announced in letter.body and "handed in" not in letter.subject
     assert again.closed_at is None and again.takes_until == call.closes_at
     past = Call(state="open", closes_at=timezone.now() - timedelta(days=1))
     assert past.shown_state == "closed" and past.takes_until == past.closes_at  # nobody closed it, and it is over
