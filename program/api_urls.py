@@ -256,6 +256,7 @@ WRITE = [
     *((f"sessions/<uuid:pk>/{step}/", view, f"session-{step}") for step, view in enablement_api.SESSION_STEPS.items()),
     *((f"enrolments/<uuid:pk>/{verb}/", view, f"enrolment-{verb}") for verb, view in enablement_api.ENROLMENTS.items()),
     ("onboarding/", enablement_api.tenant_onboarding, "onboarding"),
+    ("onboarding/<uuid:pk>/change/", enablement_api.change_onboarding, "onboarding-change"),
     *(
         (f"onboarding/<uuid:pk>/steps/<uuid:step>/{verb}/", view, f"onboarding-step-{verb}")
         for verb, view in enablement_api.STEP_VERBS.items()

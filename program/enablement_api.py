@@ -168,19 +168,25 @@ def _onboarding(pk: UUID, status: int = 200) -> Response:
     return Response(shapes.OnboardingDetail(row).data, status=status)
 
 
-@allow(roles.READ, write=roles.ONBOARD)
-@extend_schema(methods=["PATCH"], request=shapes.OnboardingChanged, responses=shapes.OnboardingDetail)
-@extend_schema(methods=["GET"], responses=shapes.OnboardingDetail)
-@endpoint("GET", "PATCH")
+@allow(roles.READ)
+@extend_schema(responses=shapes.OnboardingDetail)
+@endpoint("GET")
 def one_onboarding(request: Request, pk: UUID) -> Response:
-    """One list with its steps and what proves each; change who leads it or when its session is."""
-    if request.method == "PATCH":
-        sent = asked(shapes.OnboardingChanged, request)
-        one(Onboarding.objects.all(), None, pk)
-        made = Onboarding.objects.select_related("lead").get(pk=pk)
-        values = {name: sent.get(name, getattr(made, name)) for name in ("held_at", "minutes")}
-        lead = owner_named(sent["lead"]) if "lead" in sent else made.lead
-        onboarding.change_onboarding(made=made, lead=lead, by=request.actor, **values)
+    """One list with its steps and what proves each."""
+    return _onboarding(pk)
+
+
+@allow(roles.ONBOARD)
+@extend_schema(request=shapes.OnboardingChanged, responses=shapes.OnboardingDetail)
+@endpoint("POST")
+@repeatable(required=False)
+def change_onboarding(request: Request, pk: UUID) -> Response:
+    """Change who leads an onboarding, or when its session is and how long; whom it concerns is told by mail."""
+    sent = asked(shapes.OnboardingChanged, request)
+    made = one(Onboarding.objects.select_related("lead"), None, pk)
+    values = {name: sent.get(name, getattr(made, name)) for name in ("held_at", "minutes")}
+    lead = owner_named(sent["lead"]) if "lead" in sent else made.lead
+    onboarding.change_onboarding(made=made, lead=lead, by=request.actor, **values)
     return _onboarding(pk)
 
 

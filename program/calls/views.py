@@ -364,7 +364,10 @@ def _forms(row: Application, data: Any = None) -> tuple[asking.ApplicationForm, 
     newcomer = row.tenant.is_office
     form = asking.ApplicationForm(data, instance=row, initial={"version": row.version}, fixed_name=not newcomer)
     initial = [asking.span_initial(one) for one in row.need]
-    return form, asking.SpanSet(data, initial=initial, prefix="need")
+    spans = asking.SpanSet(data, initial=initial, prefix="need")
+    if initial:
+        spans.extra = 1  # one more to write into; saving gives the next
+    return form, spans
 
 
 def _page(

@@ -55,8 +55,7 @@ def test_a_list_is_laid_out_and_a_test_is_ticked_with_its_log(world: World, lead
     asked = {"participation": participation, "lead": world.person("lead_architect").email}
     made = post(lead, "t/hoshi/onboarding/", **asked, held_at=timezone.now().isoformat())
     assert made.status_code == 201, made.content
-    here = f"/api/v1/t/hoshi/onboarding/{made.json()['id']}/"
-    longer = lead.patch(here, {"minutes": 45}, content_type="application/json")
+    longer = post(lead, f"t/hoshi/onboarding/{made.json()['id']}/change/", minutes=45)
     assert (longer.status_code, longer.json()["minutes"]) == (200, 45), longer.content
     step = next(one for one in made.json()["steps"] if one["measure"] == "nccl")
     assert "NCCOM the one for Trainium" in step["help"]
