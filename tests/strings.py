@@ -13,7 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import translation
 
-from clusters import architectures, facts, offers
+from clusters import architectures, facts
 from clusters.jobs import templates as job_templates
 from clusters.plans.prices import prices
 from clusters.request_forms import IMAGE_EXAMPLE
@@ -43,12 +43,11 @@ CLOSED = {
 WORDS = {*show.FAMILIES, *show.SEVERITIES, *show.ROLES}
 # Names that every language writes alike.
 NAMES = {
-    "English", "日本語",  # a language is called by its own name in every language
     "Cohort", "UTC", "SHA", "AWS", "EKS", "FSx", "EFS", "HyperPod", "Slurm", "Kubernetes", "GiB", "TiB", "MB", "JSON", "YAML", "CSV", "XLSX", "VPC",
     "TP", "PP", "DP", "CP", "EP", "SP", "s3", "NCCL_DEBUG=INFO", "ID", "IP", "API", "NCCL", "EC2", "SageMaker", "ParallelCluster", "CIDR", "sbatch", "ZeRO", "MB/s/TiB", "MB/s",
     "InstanceStress", "InstanceConnectivity", "SINGLE_AZ_1", "SINGLE_AZ_2", "SINGLE_AZ_HA_1", "SINGLE_AZ_HA_2", "MULTI_AZ_1",
     IMAGE_EXAMPLE, "WANDB_MODE=offline", "Grafana", "Prometheus", *DataIngest.Snowball.values,
-    "English", "日本語", *offers.CHIPS.values(),
+    "English", "日本語", *facts.CHIPS.values(),  # a language is called by its own name in every language
 }  # fmt: skip
 
 
@@ -135,7 +134,6 @@ def catalogue() -> Iterator[str]:
         yield each.made_by.name
     yield from {found.family for found in known.instances.values()}
     yield from (found.accelerator for found in known.instances.values())
-    yield from (found.chip for found in known.instances.values())
     for region, zones in known.zones.items():
         yield from (region, *zones)
 
