@@ -51,10 +51,15 @@ def capacity(request: HttpRequest) -> HttpResponse:
         "decided": page.rows,
         "reservations": capacity_queries.to_look_at(),
         "older": page.next,
-        "small": Programme.objects.values_list("small_request_hours", flat=True).first() or 0,
+        "small": _small(),
         "may_set": request.role in roles.APPROVE,
     }
     return render(request, "clusters/capacity.html", context)
+
+
+def _small() -> int:
+    """Up to how many accelerator-hours a request is small; 0: none is."""
+    return Programme.objects.values_list("small_request_hours", flat=True).first() or 0
 
 
 @allow(roles.APPROVE)
@@ -154,6 +159,7 @@ def ask(request: HttpRequest) -> HttpResponse:
         "place": place,
         "choice": choice,
         "waiting": waiting,
+        "small": _small(),
     }
     if same:
         context |= _adds(place.pk, same, form.cleaned_data)

@@ -78,7 +78,8 @@ def shown(*, person: Person, role: str, now: datetime) -> dict[str, Any]:
         ),
         "budgets": budgets()[:MOST],
         "limits": cluster_queries.granted_and_used()[:MOST],
-        "asked": asked(now),
+        "asked": (found := asked(now)),
+        "asked_waiting": sum(row.state == "waiting" for row in found),
         "today": today,
     }
 

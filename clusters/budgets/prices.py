@@ -81,7 +81,9 @@ class Book:
                 _("The prices expired on %(day)s.") % {"day": date_format(newest.expires, "SHORT_DATE_FORMAT")}
             )
         if self._dated[0] > begins:
-            sentence = _("Hours before %(day)s are at the prices of that day; older ones are not kept.")
+            sentence = _(
+                "No prices from before %(day)s are kept, so the hours before it are reckoned at the prices of that day."
+            )
             found.append(sentence % {"day": date_format(self._dated[0], "SHORT_DATE_FORMAT")})
         return found
 

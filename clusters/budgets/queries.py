@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from clusters import capacity_queries, endings, holding
 from clusters.architectures.configuration import Configuration
 from clusters.budgets import prices
-from clusters.budgets.reckoning import Reckoning, Term, reckon
+from clusters.budgets.reckoning import Reckoning, Term, reckon, rounded
 from clusters.budgets.spans import Change, Good, Grant, Reserved, Stay, changed, pieces, together
 from clusters.budgets.stopping import Standing, Terms
 from clusters.models import (
@@ -49,6 +49,7 @@ class Known:
     ahead: dict[UUID, list[Stay]] = field(default_factory=dict)
     reserved: list[Reserved] = field(default_factory=list)
     grants: list[Grant] = field(default_factory=list)
+    later: list[Grant] = field(default_factory=list)  # granted for requests, after the term: in no sum of it
     elsewhere: set[str] = field(default_factory=set)  # reservations that another participation of the tenant pays
     unseen: timedelta = timedelta(0)  # instance-time since contact was lost
     foreign: list[str] = field(default_factory=list)  # sums in a currency that the programme had before
@@ -72,6 +73,27 @@ def reckoning(known: Known, book: prices.Book, change: Change | None = None) -> 
         notes.append(sentence % {"sums": ", ".join(known.foreign)})
     hours = Decimal(known.unseen.total_seconds()) / 3600
     return reckon(found, term, book, known.budget, price_days=book.days(), unmeasured_hours=hours, notes=notes)
+
+
+@dataclass(frozen=True)
+class Later:
+    """What is granted after the end of the term: `amount` None: there is no price for some of it; `until` its last day."""
+
+    amount: Decimal | None
+    until: date
+
+
+def after_the_term(known: Known, book: prices.Book) -> Later | None:
+    """None where nothing is granted then. At the prices of today."""
+    if not known.later:
+        return None
+    amount: Decimal | None = Decimal(0)
+    for one in known.later:
+        price = book(one.good, known.term.now)
+        hours = Decimal((one.ends - one.begins).total_seconds()) / 3600
+        amount = None if amount is None or price is None else amount + one.delta * hours * price
+    last = max(known.term.day(one.ends - timedelta(microseconds=1)) for one in known.later)
+    return Later(None if amount is None else rounded(amount), last)
 
 
 def with_wish(known: Known, wish: Configuration, cluster: Cluster | None = None) -> Known:
@@ -175,6 +197,8 @@ def _grant(found: Mapping[UUID, Known]) -> None:
             Good(kind, "hyperpod", region), delta, term.midnight(first), min(ends, term.ends), request is not None
         )
         found[pid].grants.append(grant)
+        if grant.asked and last and ends > term.ends:
+            found[pid].later.append(replace(grant, begins=max(grant.begins, term.ends), ends=ends))
 
 
 def _bodies(found: Mapping[UUID, Known]) -> dict[UUID, list[tuple[datetime, Mapping[str, Any]]]]:

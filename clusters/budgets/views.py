@@ -61,13 +61,18 @@ def budget(request: HttpRequest) -> HttpResponse:
     names = actor_names({one.by for one in rows} | {row.paused_by} - {""})
     for one in rows:
         one.by_name = names.get(one.by, one.by)
+    then = queries.reckoning(known, book, change) if change else None
+    saves = found.total - then.total if then else None
     context = {
         "place": place,
         "choice": choice,
+        "saves": saves,
+        "saves_little": saves is not None and saves * 50 < found.bound,
         "term": known.term,
         "open_end": place.cycle.ends_on is None,
         "currency": programme.currency,
         "found": found,
+        "later": queries.after_the_term(known, book),
         "present_left": None if found.budget is None else found.budget - found.at_present,
         "notice_hours": programme.budget_notice_hours,
         "patience_hours": programme.budget_patience_hours,
@@ -84,7 +89,7 @@ def budget(request: HttpRequest) -> HttpResponse:
         "refuses": stopping.refusal(queries.standing(row, found), terms, known.term.now),
         "paused_by": names.get(row.paused_by, row.paused_by),
         "whatif": whatif,
-        "then": queries.reckoning(known, book, change) if change else None,
+        "then": then,
         "lines": queries.lines(place.pk),
         "rows": rows,
         "raisers": who_raises(),

@@ -167,7 +167,7 @@ def test_rows_sum_to_totals_whatever_the_price(stays, price):
         (book(currency="JPY"), False, "no rate"),
         (book(currency="JPY", rates={"USD": [(date(2027, 1, 1), Decimal(150))]}), True, None),
         (book(lists=[]), False, "No price"),
-        (book(lists=book().lists[1:]), True, "older ones are not kept"),
+        (book(lists=book().lists[1:]), True, "No prices from before"),
         (book(lists=book().lists[:1]), True, "expired"),
     ],
 )

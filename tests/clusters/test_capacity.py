@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 from django.test import Client
+from django.utils.formats import date_format
 
 from clusters import capacity_queries
 from clusters.actions import capacity as acting
@@ -205,7 +206,9 @@ def test_pages_say_from_when_a_later_grant_holds_and_not_that_none_is_allowed(wo
     client.force_login(world.person("business_lead"), BACKEND)
     for address in ("/t/hoshi/capacity/", "/", "/t/hoshi/"):
         page = client.get(address).content.decode()
-        assert "none allowed" not in page and "nothing yet" in page and '4 × <span class="mono">p5.48xlarge' in page
+        assert (
+            "none allowed" not in page and "granted for later:" in page and '4 × <span class="mono">p5.48xlarge' in page
+        )
 
 
 def test_giving_back_and_another_region(world):
@@ -390,6 +393,8 @@ def test_fewer_and_a_shorter_time_are_granted_and_what_waits_is_changed_by_whoev
     assert "less than was asked for" in told and "Left of the budget" in told
     assert "Decided already" in asker.get(f"{page}change/").content.decode()
     other = asked_for(world, made, region="us-east-1", ends_on=ends, instances=1)
+    assert "for capacity: the programme decides" in asker.get("/").content.decode()
+    assert 'id="later"' not in asker.get("/t/hoshi/budget/").content.decode()
     with acting_for(world.hoshi, staff=True):
         person = world.person("programme_manager")
         told = {"grants": True, "why": "x", "budget_line": LINE, "person": person, "by": person.actor}
@@ -397,3 +402,6 @@ def test_fewer_and_a_shorter_time_are_granted_and_what_waits_is_changed_by_whoev
             acting.decide(asked=other, **told)
         assert refused.value.code == "past_term"
         assert acting.decide(asked=other, nevertheless=True, **told).state == "granted"
+    # What is granted after the term is in no sum of it, and is said.
+    page = asker.get("/t/hoshi/budget/").content.decode()
+    assert 'id="later"' in page and date_format(ends, "SHORT_DATE_FORMAT") in page
