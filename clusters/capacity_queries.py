@@ -198,7 +198,7 @@ def joined_of(participations: Iterable[Any]) -> dict[Any, list[capacity.Joined]]
         instance = facts.load().instance(name)
         kind = capacity.Kind(name, region, *((instance.accelerators, instance.vcpus) if instance else ()))
         line, cycle = lines.get(key), who[pid].cycle
-        granted = Granted(_today(grants[key]) if line else None, bool(line and line.unlimited))
+        granted = Granted(_on(today, grants[key]) if line else None, bool(line and line.unlimited))
         total = capacity.hours([row[1:] for row in grants[key]], cycle.starts_on, cycle.ends_on, kind.accelerators)
         found[pid].append(
             capacity.joined(
@@ -214,8 +214,7 @@ def joined_of(participations: Iterable[Any]) -> dict[Any, list[capacity.Joined]]
 PLACE = ("participation_id", "region", "instance_type")
 
 
-def _today(rows: Iterable[tuple[str, int, date, date | None]]) -> dict[str, int]:
-    day = programme_today()
+def _on(day: date, rows: Iterable[tuple[str, int, date, date | None]]) -> dict[str, int]:
     found: dict[str, int] = defaultdict(int)
     for option, delta, first, last in rows:
         if first <= day and (last is None or last >= day):

@@ -1,6 +1,7 @@
 """Pages of onboarding: the board of all participants, gaps first, and one list with its evidence."""
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -80,8 +81,9 @@ def architects_first(owners: list[Any]) -> list[Any]:
 class StepForm(forms.Form):
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, step: OnboardingStep, **kwargs: Any) -> None:
-        super().__init__(*args, **{"initial": {"version": step.version}, **kwargs})
+    def __init__(self, *args: Any, step: OnboardingStep, today: date | None = None, **kwargs: Any) -> None:
+        """`today`: what it proposes as the day on which the step was done."""
+        super().__init__(*args, **{"initial": {"version": step.version, "done_on": today}, **kwargs})
 
 
 class TickForm(StepForm):
@@ -107,7 +109,6 @@ class TickForm(StepForm):
     def __init__(self, *args: Any, step: OnboardingStep, **kwargs: Any) -> None:
         super().__init__(*args, step=step, **kwargs)
         self.fields["bus_gbps"].unit = "GB/s"
-        self.fields["done_on"].initial = programme_today()
         if step.measure != onboarding.NCCL:
             del self.fields["bus_gbps"], self.fields["nodes"]
             for name in ("note", "link", "file"):
@@ -273,7 +274,7 @@ def _shown(
         files.setdefault(kept.subject_id, []).append(kept)
     names = actor_names({each.settled_by for each in steps if each.settled_by})
     works = request.role in roles.ONBOARD
-    told = []
+    told, today = [], programme_today() if works else None
     for each in steps:
         offered = ("tick", "skip") if each.state == "open" else ("untick",)
         told.append(
@@ -288,7 +289,7 @@ def _shown(
                         name,
                         form
                         if (each.pk, name) == (step, doing)
-                        else FORMS[name](step=each, prefix=f"s{each.position}{name}"),
+                        else FORMS[name](step=each, today=today, prefix=f"s{each.position}{name}"),
                     )
                     for name in offered
                 ]
