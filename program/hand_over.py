@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Job, JobProgress
-from program import home, reports
+from program import contacting, home, reports
 from program.models import ActionItem, Decision, Report
 from support import queries as cases
 from support.models import Case
 from support.states import SEVERITIES as WORST_FIRST
 from tenants import contacts, participating
-from tenants.entries import NOTED
 from tenants.models import (
     Assignment,
     Contact,
@@ -39,13 +40,13 @@ from tenants.models import (
     TrainingModel,
     holding,
 )
-from tenants.queries import ages_of_blocks, history, lines
+from tenants.queries import ages_of_blocks, lines
 from tenants.record_blocks import BLOCKS, Age
 from tenants.software import side_by_side
 from tenants.web.templatetags.show import FAMILIES, ROLES, SEVERITIES
 
 AHEAD = timedelta(days=14)
-MOST, MOST_CONTACTS, MOST_DECISIONS = 50, 5, 10
+MOST, MOST_CONTACTS, MOST_DECISIONS, MOST_NEXT = 50, 5, 10, 4
 SPECIAL = re.compile(r"([\\`*_\[\]<>#|])")
 
 
@@ -58,11 +59,15 @@ class Section:
     columns: tuple[Any, ...]
     rows: list[tuple[str, ...]]
     empty: Any
+    links: dict[str, str] = field(default_factory=dict)  # text of a cell -> its page, where it has one
 
     @property
-    def cells(self) -> list[list[tuple[Any, str]]]:
-        """Each row with the column that each of its cells stands in."""
-        return [list(zip(self.columns, row, strict=True)) for row in self.rows]
+    def cells(self) -> list[list[tuple[Any, str, str]]]:
+        """Each row with the column that each of its cells stands in, and the page that it leads to or ""."""
+        return [
+            [(column, cell, self.links.get(cell, "")) for column, cell in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,14 @@ def sheet(*, tenant: Tenant, person: Person, role: str, audience: str, now: date
     software = list(SoftwareVersion.objects.filter(participation=place).order_by("component", "source"))
     ages = {word: one for (_tenant, word), one in ages_of_blocks(now).items()}
     about = f"{place.code} · {place.project} · {place.cycle.name} · {_word(place.state)}" if place else ""
-    return Sheet(
+    links = {
+        f"{one.number} {text}": reverse(route, args=[tenant.slug, one.pk])
+        for route, rows, name in (("case", open_cases, "title"), ("action_item", items, "text"))
+        for one in rows
+        if (text := getattr(one, name)) is not None
+    }
+    links |= {f"{row.get_kind_display()} {row.period}": reverse("report", args=[tenant.slug, row.pk]) for row in owed}
+    made = Sheet(
         tenant=tenant.slug,
         name=tenant.name,
         audience=audience,
@@ -123,6 +135,7 @@ def sheet(*, tenant: Tenant, person: Person, role: str, audience: str, now: date
         reader=str(person),
         about=about,
         sections=[
+            _contacts(reader),
             _ahead(reader, open_cases, items, owed),
             _stale(reader, tenant, by_duty, software, ages),
             _people(tenant, by_duty, internal=audience != "shared"),
@@ -133,10 +146,10 @@ def sheet(*, tenant: Tenant, person: Person, role: str, audience: str, now: date
             _capacity(reader),
             _record(reader, place, software, ages),
             _decisions(),
-            _contacts(reader),
             _links(place),
         ],
     )
+    return replace(made, sections=[replace(section, links=links) for section in made.sections])
 
 
 def _word(state: str) -> str:
@@ -151,10 +164,7 @@ def _ahead(reader: Reader, open_cases: list[Case], items: list[ActionItem], owed
         (case.next_step_due, f"{case.number} {case.title}", case.next_step) for case in open_cases if case.next_step_due
     ]
     found += [(item.due, f"{item.number} {item.text}", str(item.owner)) for item in items]
-    found += [
-        (row.due_on, f"{row.get_kind_display()} {row.period}", _("the report is to be handed in")) for row in owed
-    ]
-    found += [(day.on, day.title, str(day.what)) for day in home.days(reader.today, reader.zone)]
+    found += _dates(reader, owed)
     rows = [(day.isoformat(), what, more) for day, what, more in sorted(found) if day <= until]
     return Section(
         "ahead",
@@ -163,6 +173,29 @@ def _ahead(reader: Reader, open_cases: list[Case], items: list[ActionItem], owed
         rows,
         _("Nothing is due."),
     )
+
+
+def _dates(reader: Reader, owed: list[Report]) -> list[tuple[date, str, str]]:
+    """Reports that are owed and days ahead; what only repeats the title is left out."""
+    found = [(row.due_on, f"{row.get_kind_display()} {row.period}", _("the report is to be handed in")) for row in owed]
+    for one in home.days(reader.today, reader.zone):
+        more = str(one.what)
+        found.append((one.on, one.title, "" if more.casefold() == one.title.casefold() else more))
+    return found
+
+
+def stands(request: Any) -> dict[str, Any]:
+    """Where a participant stands, for whoever looks after it: last contact, next promise, next days. In its scope."""
+    now, pk = timezone.now(), request.tenant.pk
+    reader = Reader(request.person, request.role, now)
+    owed = list(Report.objects.filter(state__in=sorted(reports.OWED)).order_by("due_on")[:MOST_NEXT])
+    promise = contacting.promises([pk]).get(pk)
+    return {
+        "spoken": contacting.last_spoken([pk]).get(pk),
+        "promise": promise,
+        "overdue": promise is not None and promise.day < reader.today,
+        "ahead": sorted(_dates(reader, owed))[:MOST_NEXT],
+    }
 
 
 def _stale(
@@ -316,8 +349,7 @@ def _decisions() -> Section:
 
 def _contacts(reader: Reader) -> Section:
     rows = [
-        (reader.moment(line.at), line.sentence, line.text)
-        for line in lines(list(history(kinds=[NOTED]).order_by("-occurred_at", "-id")[:MOST_CONTACTS]))
+        (reader.moment(line.at), line.sentence, line.text) for line in lines(list(contacting.spoken()[:MOST_CONTACTS]))
     ]
     columns = (_("When"), _("What it was"), _("What was said"))
     return Section("contacts", _("Last contacts"), columns, rows, _("No meeting, call or message is written down."))

@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from clusters import states as cluster_states
 from clusters.models import Cluster
-from program.models import Minutes, Review, ReviewItem, Session
+from program.models import ActionItem, Minutes, Review, ReviewItem, Session
 from support import clocks
 from support import queries as cases
 from support import states as case_states
@@ -89,6 +89,7 @@ class Row:
     project: str
     state: str
     cycle: str
+    known_since: datetime  # when it was selected, or came into the portal
     lead: str = ""
     clusters: dict[str, int] = field(default_factory=dict)
     nodes_running: int = 0
@@ -113,6 +114,7 @@ def portfolio(now: datetime) -> list[Row]:
     rows: dict[UUID, Row] = {}
     tenants: dict[UUID, list[Row]] = {}
     stale_after: dict[UUID, timedelta] = {}
+    today = programme_day(now)
     for found in _participations():
         row = Row(
             participation=found["id"],
@@ -124,14 +126,16 @@ def portfolio(now: datetime) -> list[Row]:
             cycle=found["cycle__name"],
             last_contact=_latest(found["noted_at"], found["case_noted_at"]),
             record_changed=_latest(found["changed_at"], found["added_at"]),
+            known_since=found["created_at"],
         )
         rows[found["id"]] = row
         tenants.setdefault(found["tenant_id"], []).append(row)
         stale_after[found["id"]] = timedelta(days=found["cycle__programme__stale_after_days"])
     told = {participation: Counter() for participation in rows}
-    _add_leads(tenants, now)
+    _add_leads(tenants, today)
     _add_clusters(rows, told)
-    _add_cases(rows, tenants, told, now)
+    _add_cases(rows, tenants, told, now, today)
+    _add_promises(tenants, told, today)
     for participation, row in rows.items():
         row.reasons = _reasons(row, told[participation], _is_stale(row, stale_after[participation], now))
     return sorted(rows.values(), key=lambda row: (*_urgency(row.reasons), row.name))
@@ -173,6 +177,7 @@ def _participations() -> QuerySet[Any]:
             "state",
             "cycle__name",
             "cycle__programme__stale_after_days",
+            "created_at",
             "noted_at",
             "case_noted_at",
             "changed_at",
@@ -181,8 +186,8 @@ def _participations() -> QuerySet[Any]:
     )
 
 
-def _add_leads(tenants: dict[UUID, list[Row]], now: datetime) -> None:
-    leads = Assignment.objects.filter(holding(programme_day(now)), duty="lead", tenant__in=list(tenants))
+def _add_leads(tenants: dict[UUID, list[Row]], today: date) -> None:
+    leads = Assignment.objects.filter(holding(today), duty="lead", tenant__in=list(tenants))
     for tenant, name, email in leads.values_list("tenant_id", "person__name", "person__email"):
         for row in tenants[tenant]:
             row.lead = name or email
@@ -219,7 +224,11 @@ def _add_clusters(rows: dict[UUID, Row], told: dict[UUID, Counter[str]]) -> None
 
 
 def _add_cases(
-    rows: dict[UUID, Row], tenants: dict[UUID, list[Row]], told: dict[UUID, Counter[str]], now: datetime
+    rows: dict[UUID, Row],
+    tenants: dict[UUID, list[Row]],
+    told: dict[UUID, Counter[str]],
+    now: datetime,
+    today: date,
 ) -> None:
     columns = (
         "tenant_id",
@@ -240,8 +249,18 @@ def _add_cases(
             row.open_cases[case["severity"]] = row.open_cases.get(case["severity"], 0) + 1
             if case["severity"] in ("critical", "urgent"):
                 tally[f"{case['severity']}_case"] += 1
+            if case["next_step_due"] is not None and case["next_step_due"] < today:
+                tally["promise_overdue"] += 1
             if "response_overdue" in cases.attention(case, now):
                 tally["response_overdue"] += 1
+
+
+def _add_promises(tenants: dict[UUID, list[Row]], told: dict[UUID, Counter[str]], today: date) -> None:
+    """Action items that are due before today, where the programme is; a case's next step is counted with the cases."""
+    items = ActionItem.objects.filter(tenant__in=list(tenants), state="open").order_by()
+    for tenant, due in items.values("tenant_id").annotate(day=Min("due")).values_list("tenant_id", "day"):
+        for row in tenants[tenant]:
+            told[row.participation]["promise_overdue"] += due < today
 
 
 def _rows_of(case: dict[str, Any], rows: dict[UUID, Row], tenants: dict[UUID, list[Row]]) -> Iterable[Row]:
@@ -264,13 +283,16 @@ REASONS = (
     "unknown_cluster",
     "needs_person",
     "response_overdue",
+    "promise_overdue",
     "approval",
     "no_lead",
     "stale",
 )
 
 
-OF_STAFF = frozenset({"response_overdue", "approval", "no_lead"})  # what a participant can do nothing about
+OF_STAFF = frozenset(
+    {"response_overdue", "promise_overdue", "approval", "no_lead"}
+)  # what a participant can do nothing about
 
 
 def _reasons(row: Row, tally: Counter[str], stale: bool) -> list[Reason]:
@@ -288,6 +310,7 @@ def _words(code: str, n: int) -> str:
         "unknown_cluster": lambda: ngettext("no contact with %(n)s cluster", "no contact with %(n)s clusters", n),
         "needs_person": lambda: ngettext("%(n)s cluster waits for a person", "%(n)s clusters wait for a person", n),
         "response_overdue": lambda: ngettext("%(n)s response overdue", "%(n)s responses overdue", n),
+        "promise_overdue": lambda: _("a promise is overdue"),
         "approval": lambda: ngettext("%(n)s approval waits", "%(n)s approvals wait", n),
         "no_lead": lambda: _("no lead architect"),
         "stale": lambda: _("tracking record is stale"),

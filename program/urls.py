@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from program import (
     action_views,
+    contact_views,
     engagement,
     hand_over_views,
     health,
@@ -38,6 +39,7 @@ urlpatterns = [
     path("status/", views.status, name="status"),
     path("styleguide/", views.styleguide, name="styleguide"),
     path("t/<slug:tenant>/", views.participant, name="participant"),
+    path("t/<slug:tenant>/history/note/", contact_views.note, name="note_interaction"),
     path("t/<slug:tenant>/hand-over/", hand_over_views.hand_over, name="hand_over"),
     path("t/<slug:tenant>/hand-over/markdown/", hand_over_views.hand_over_markdown, name="hand_over_markdown"),
     path("t/<slug:tenant>/rules/", settings_views.rules, name="rules"),

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -132,8 +132,20 @@ class NoteForm(forms.Form):
         help_text=gettext_lazy("Empty: now. A time in the past is marked as written later."),
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
+    with_whom = forms.CharField(label=gettext_lazy("With whom"), max_length=200, required=False)
     text = forms.CharField(
-        label=gettext_lazy("What was said"), max_length=20_000, widget=forms.Textarea(attrs={"rows": 4})
+        label=gettext_lazy("What was said"), max_length=19_000, widget=forms.Textarea(attrs={"rows": 4})
+    )
+    promise = forms.CharField(
+        label=gettext_lazy("What we promised"),
+        max_length=300,
+        required=False,
+        help_text=gettext_lazy("It becomes an action item of yours."),
+    )
+    promised_for = forms.DateField(
+        label=gettext_lazy("Promised for"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
     audience = forms.ChoiceField(
         label=gettext_lazy("Who may read it"),
@@ -142,7 +154,7 @@ class NoteForm(forms.Form):
             ("internal", gettext_lazy("Internal: the participant never sees it")),
         ],
         widget=forms.RadioSelect,
-        initial="shared",
+        initial="internal",
     )
 
     def clean_at(self) -> datetime | None:
@@ -150,6 +162,20 @@ class NoteForm(forms.Form):
         if at is not None and at > timezone.now():
             raise forms.ValidationError(_("That lies in the future."))
         return at
+
+    def clean_promised_for(self) -> date | None:
+        day = self.cleaned_data["promised_for"]
+        if day is not None and not 2020 <= day.year <= 2200:
+            raise forms.ValidationError(_("Send a day between 2020 and 2200."))
+        return day
+
+    def clean(self) -> dict[str, Any]:
+        told = super().clean() or {}
+        if told.get("promise") and not told.get("promised_for") and "promised_for" not in self.errors:
+            self.add_error("promised_for", _("Say by which day it is promised."))
+        if told.get("promised_for") and not told.get("promise") and "promise" not in self.errors:
+            self.add_error("promise", _("Say what is promised for that day."))
+        return told
 
 
 class CorrectionForm(forms.Form):

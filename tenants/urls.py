@@ -32,7 +32,6 @@ urlpatterns = [
     path("t/<slug:tenant>/deliveries/<uuid:pk>/again/", mail_views.send_again, name="send_again"),
     path("t/<slug:tenant>/history/", views.history_page, name="history"),
     path("t/<slug:tenant>/history/file/", views.history_file, name="history_file"),
-    path("t/<slug:tenant>/history/note/", views.note, name="note_interaction"),
     path("t/<slug:tenant>/history/<int:pk>/correct/", views.correct, name="correct_entry"),
     path("t/<slug:tenant>/files/<uuid:pk>/", file_views.download, name="file"),
     path("t/<slug:tenant>/people/", people_views.people, name="people"),

@@ -160,37 +160,6 @@ def _corrections(entries: list[Entry]) -> set[int]:
 
 @allow(roles.NOTE)
 @require_http_methods(["GET", "POST"])
-def note(request: HttpRequest) -> HttpResponse:
-    """Write down a meeting, a call or a message."""
-    with timezone.override(request.person.timezone):
-        form = NoteForm(posted(request))
-        valid = request.method == "POST" and form.is_valid()
-    refused = None
-    if valid:
-        participation = participating.current_first().first()
-        if participation is None:
-            refused = Refused(
-                "no_participation", _("This organisation takes part in no cycle, so there is no history to write into.")
-            )
-        else:
-            _done, refused = attempt(
-                actions.note_interaction, participation=participation, by=request.actor, **form.cleaned_data
-            )
-        if refused is None:
-            messages.success(request, _("It stands in the history."))
-            return see_other(reverse("history", args=[request.tenant.slug]))
-    context = {
-        "form": form,
-        "refused": refused,
-        "title": _("Note a meeting, call or message"),
-        "submit": _("Add to the history"),
-    }
-    status = refused.status if refused else (422 if request.method == "POST" else 200)
-    return render(request, "tenants/write.html", context, status=status)
-
-
-@allow(roles.NOTE)
-@require_http_methods(["GET", "POST"])
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
     """Correct an entry by a new one."""
     entry = get_object_or_404(Entry.objects.all(), pk=pk)

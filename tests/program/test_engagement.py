@@ -46,3 +46,31 @@ def test_staff_see_a_line_for_each_participant_and_customers_see_none(world: Wor
     assert "no deputy" in page and "a promise is overdue" in page and "3 Feb 2020" in page
     client.force_login(world.person("business_lead"), backend)
     assert client.get("/engagement/").status_code == 403
+
+
+@pytest.mark.django_db
+def test_a_contact_is_noted_once_and_every_page_tells_the_same_of_it(world: World, client: Client) -> None:
+    aoi, backend = world.person("account_team"), "allauth.account.auth_backends.AuthenticationBackend"
+    client.force_login(aoi, backend)
+    form = client.get("/t/hoshi/history/note/?from=engagement").context["form"]
+    assert form.initial.get("audience", form.fields["audience"].initial) == "internal"
+    body = {
+        "medium": "call", "with_whom": "Emi Sato", "text": "They wait for data", "audience": "internal",
+        "promise": "Answer on the licence", "promised_for": "",
+    }  # fmt: skip
+    assert client.post("/t/hoshi/history/note/", body).status_code == 422
+    answer = client.post("/t/hoshi/history/note/?from=engagement", body | {"promised_for": "2020-02-03"})
+    assert (answer.status_code, answer["Location"]) == (303, "/engagement/")
+    board, mine = client.get("/engagement/").content.decode(), client.get("/engagement/?mine=1").content.decode()
+    assert "Umi Vision" in board and "Umi Vision" not in mine
+    for page in (
+        board,
+        mine,
+        client.get("/t/hoshi/").content.decode(),
+        client.get("/t/hoshi/hand-over/").content.decode(),
+    ):
+        assert all(words in page for words in ("Emi Sato", "They wait for data", "Answer on the licence"))
+    assert "a promise is overdue" in client.get("/").content.decode()
+    client.force_login(world.person("business_lead"), backend)
+    for address in ("/t/hoshi/", "/t/hoshi/hand-over/", "/t/hoshi/history/"):
+        assert "They wait for data" not in client.get(address).content.decode()
