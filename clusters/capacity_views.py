@@ -185,7 +185,7 @@ def _asks(request: HttpRequest, form: Any, place: Any, told: dict[str, Any]) -> 
     """(the request that was made, a refusal, what waits or is granted already for the same and stops it)."""
     told.pop("version", None)
     again, same = told.pop("again"), _same(form, place.pk, told)
-    if same and not again:
+    if not again and (same or _gives_back(form, told)):
         return None, None, same
     made, refused = attempt(acting.ask, participation=place, by=request.actor, **told)
     if made is not None:
@@ -201,6 +201,17 @@ def _same(form: Any, place: Any, told: dict[str, Any], but: Any = None) -> list[
     if same:
         form.asks_again()
     return same
+
+
+def _gives_back(form: Any, told: dict[str, Any]) -> bool:
+    """Whether it would be given back at once, without anybody's agreement; then the form asks whether that is meant."""
+    if told["kind"] != CapacityRequest.Kind.FEWER:
+        return False
+    form.asks_again()
+    form.fields["again"].label = _("Give it back at once")
+    sentence = _("Giving back takes effect at once; whoever wants it again has to ask. Tick that it is meant.")
+    form.add_error("again", sentence)
+    return True
 
 
 def _adds(place: Any, same: list[CapacityRequest], told: dict[str, Any]) -> dict[str, Any]:
@@ -236,7 +247,7 @@ def change(request: HttpRequest, pk: UUID) -> HttpResponse:
             made = None
             if same and not again:
                 context |= _adds(row.participation_id, same, told)
-            else:
+            elif again or not _gives_back(form, told):
                 made, refused = attempt(acting.change, asked=row, by=request.actor, **told)
             if made is not None:
                 messages.success(request, _("Granted at once.") if made.state == "granted" else _("Saved."))

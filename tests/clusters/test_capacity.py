@@ -333,6 +333,8 @@ def test_what_is_granted_is_prolonged_without_counting_a_day_twice(world):
         assert stopped.status_code == 422 and f"{page}longer/" in told and 'name="again"' in told
         assert "at most 4 instances are granted in that time, with it they would be 8" in told
     assert f"{page}longer/" in client.get(page).content.decode()
+    back = client.post("/t/hoshi/capacity/ask/", wrong | {"kind": "fewer", "ends_on": last.isoformat()})
+    assert back.status_code == 422 and "Giving back takes effect at once" in back.content.decode()
     again = client.get(f"/t/hoshi/capacity/ask/?like={row.pk}&kind=fewer").content.decode()
     assert f'value="{first.isoformat()}"' in again and 'value="fewer" selected' in again
     assert client.post(f"{page}longer/", {"reason": "x", "ends_on": last.isoformat()}).status_code == 422
