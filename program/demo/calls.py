@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+from django.db import transaction
 from django.utils import timezone
 
 from program.calls import applying, calling, cycles, need, selecting
@@ -52,7 +53,8 @@ def open_one(told: Row, who: Directory) -> int:
     now = timezone.now()
     begins = max(cycle.starts_on, (now + OPEN_FOR).date())
     if cycle.ends_on is None:
-        cycle = cycles.change(cycle=cycle, values={"ends_on": begins + LASTS_DAYS}, by=manager)
+        with transaction.atomic():
+            cycle = cycles.change(cycle=cycle, values={"ends_on": begins + LASTS_DAYS}, by=manager)
     call = calling.open_call(
         call=calling.draft(
             by=manager, cycle=cycle, title=f"Applications to {cycle.name}", text=TEXT, most_instances=64, small_hours=5000,
