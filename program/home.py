@@ -147,7 +147,7 @@ def waiting(*, person: Person, role: str) -> list[Waiting]:
 
 
 def days(today: date, zone: ZoneInfo) -> list[Day]:
-    """What happens within two months, the next first; a moment falls on its day in this zone."""
+    """What happens within two months, and the onboarding's session however far; a moment falls on its day in this zone."""
     until = today + FAR
     begins, ends = (datetime.combine(day, time.min, zone) for day in (today, until + timedelta(days=1)))
     found = [
@@ -169,7 +169,7 @@ def days(today: date, zone: ZoneInfo) -> list[Day]:
     found += [
         Day(one.held_at.astimezone(zone).date(), one.tenant.slug, _("Onboarding"), _("the session with %(name)s") % {"name": one.lead},
             reverse("onboarding_list", args=[one.tenant.slug, one.pk]))
-        for one in Onboarding.objects.filter(held_at__gte=begins, held_at__lt=ends).select_related("tenant", "lead")[:MOST]
+        for one in Onboarding.objects.filter(held_at__gte=begins).select_related("tenant", "lead")[:MOST]
     ]  # fmt: skip
     for row in Participation.objects.select_related("cycle", "tenant").exclude(state__in=("closed", "withdrawn")):
         dates = {

@@ -39,6 +39,11 @@ def add(*, tenant: Tenant, by: str, why: str = "", **told: Any) -> Contact:
     return row
 
 
+def add_for_all(*, tenant: Tenant, by: str, duties: list[str], why: str = "", **told: Any) -> list[Contact]:
+    """The same contact for several duties, each once, all or none."""
+    return [add(tenant=tenant, by=by, why=why, **told | {"duty": duty}) for duty in dict.fromkeys(duties)]
+
+
 def edit(*, contact: Contact, by: str, version: int, why: str = "", **told: Any) -> Contact:
     """Change a contact; that is also to say that it is right.
 

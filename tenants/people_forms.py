@@ -217,11 +217,19 @@ class ContactForm(forms.Form):
     hours = forms.CharField(
         label=gettext_lazy("Hours"), max_length=80, required=False, help_text=gettext_lazy("Like: Mon to Fri, 9 to 18")
     )
+    also = forms.MultipleChoiceField(
+        label=gettext_lazy("The same person also for"),
+        choices=Contact.Duty.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
     version = forms.IntegerField(widget=forms.HiddenInput, min_value=0, max_value=2_147_483_647, required=False)
     zones = PreferencesForm.zones
 
-    def __init__(self, *args: Any, members: Iterable[Person], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, members: Iterable[Person], new: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not new:
+            del self.fields["also"]
         self.members = {str(person.pk): person for person in members}
         self.fields["person"].choices = [  # type: ignore[attr-defined]
             ("", gettext_lazy("Nobody with an account")),

@@ -272,8 +272,10 @@ def add_contact(request: HttpRequest) -> HttpResponse:
     """Write down who answers for a duty."""
     asked = request.GET.get("duty", "")
     initial = {"duty": asked if asked in Contact.Duty.values else "business", "timezone": request.person.timezone}
-    form = _contact_form(request, initial=initial)
-    return _kept(request, form, _("Add a contact"), contacts.add, tenant=request.tenant)
+    form = _contact_form(request, initial=initial, new=True)
+    valid = request.method == "POST" and form.is_valid()
+    duties = [form.cleaned_data["duty"], *form.cleaned_data["also"]] if valid else []
+    return _kept(request, form, _("Add a contact"), contacts.add_for_all, tenant=request.tenant, duties=duties)
 
 
 @allow(roles.KEEP_CONTACTS)

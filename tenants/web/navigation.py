@@ -23,6 +23,7 @@ class Place:
     icon: str
     seen_by: frozenset[str]
     of_tenant: bool = False
+    only_without: bool = False  # where no participant is chosen; its own page takes the place of this one
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,9 @@ PLACES: tuple[tuple[str, Place], ...] = (
     (TRAINING, Place("launch_board", _("Launch day"), "rocket", roles.STAFF)),
     (TRAINING, Place("catalogue", _("Catalogue"), "architecture", MAKERS)),
     (TRAINING, Place("configurations", _("Configurations"), "adjust", MAKERS)),
-    (MONEY, Place("capacity", _("Capacity"), "quota", roles.READ)),
+    (MONEY, Place("capacity", _("Capacity"), "quota", roles.STAFF)),
+    (MONEY, Place("capacity", _("Capacity"), "quota", CUSTOMERS, only_without=True)),
+    (MONEY, Place("tenant_capacity", _("Capacity"), "quota", CUSTOMERS, of_tenant=True)),
     (MONEY, Place("budgets", _("Budgets"), "wallet", roles.STAFF)),
     (MONEY, Place("budget", _("Budget"), "wallet", CUSTOMERS, of_tenant=True)),
     (MONEY, Place("usage", _("Usage"), "chart", roles.READ)),
@@ -110,13 +113,17 @@ SECTIONS = {
 # What a role does not see in its menu lies under this.
 INSTEAD = {
     "launch_board": "clusters", "catalogue": "clusters", "configurations": "clusters", "budgets": "budget", "budget": "budgets",
-    "participant": "portfolio", "calls": "portfolio",
+    "capacity": "tenant_capacity", "participant": "portfolio", "calls": "portfolio",
 }  # fmt: skip
 
 
 def seen(role: str, tenant: str) -> Iterator[tuple[str, Place]]:
     """The places that this role sees; a participant's own pages only where one is chosen."""
-    return ((group, place) for group, place in PLACES if role in place.seen_by and (tenant or not place.of_tenant))
+    return (
+        (group, place)
+        for group, place in PLACES
+        if role in place.seen_by and (tenant or not place.of_tenant) and not (tenant and place.only_without)
+    )
 
 
 def section(here: str, *, of_tenant: bool, routes: set[str]) -> str:

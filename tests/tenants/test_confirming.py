@@ -109,3 +109,12 @@ def test_a_contact_is_written_confirmed_changed_and_goes_with_its_person(world: 
         assert "1234" not in str(list(told.values_list("facts", flat=True))), "the history keeps no telephone numbers"
     client.force_login(world.person("ml_engineer"), BACKEND)
     assert client.get("/t/hoshi/contacts/add/").status_code == 403
+
+
+@pytest.mark.django_db
+def test_one_person_is_written_down_for_several_duties_at_once(world: World, client: Client) -> None:
+    client.force_login(world.person("account_team"), BACKEND)
+    form = {"duty": "business", "also": ["on_call", "business"], "name": "Emi", "timezone": "UTC", "phone": "+81 3 1"}
+    assert client.post("/t/hoshi/contacts/add/", form).status_code == 303
+    with acting_for(world.hoshi):
+        assert sorted(Contact.objects.values_list("duty", flat=True)) == ["business", "on_call"]

@@ -67,3 +67,10 @@ def test_where_one_is_is_marked(role: str, here: str, of_tenant: bool, url: str,
     assert [(one.url, one.current) for one in entries(role, here, of_tenant=of_tenant) if one.current] == [
         (url, current)
     ]
+
+
+def test_who_has_one_participant_is_led_to_its_own_capacity() -> None:
+    for role in roles.CUSTOMER_ROLES:
+        own = [one.url for one in entries(role) if "capacity" in one.url]
+        assert own == ["/t/hoshi/capacity/"]
+        assert [one.url for one in entries(role, tenant="") if "capacity" in one.url] == ["/capacity/"]
