@@ -66,6 +66,8 @@ class CellsShown(serializers.Serializer):
     line = serializers.IntegerField()
     what = serializers.ChoiceField(choices=["new", "changed"])
     name = serializers.CharField()
+    fresh = serializers.BooleanField(default=False, help_text="It makes a participant that is not there yet.")
+    near = serializers.CharField(default="", help_text="The participant that is there and may have been meant.")
     cells = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField(allow_blank=True)),
         help_text="[column, old, new] as text.",
@@ -111,6 +113,12 @@ class ImportAsked(Asked):
 class ImportDoingAsked(Asked):
     version = serializers.IntegerField(
         min_value=0, max_value=2_147_483_647, required=False, help_text="The one you looked at; another one is refused."
+    )
+
+
+class ImportApplyAsked(ImportDoingAsked):
+    sure = serializers.BooleanField(
+        default=False, help_text="That participants called nearly as one that is there are really new."
     )
 
 
@@ -195,9 +203,9 @@ def imports(request: Request) -> Response:
     return IMPORTS.answer(request, Import.objects.filter(table__in=mine))
 
 
-def _as_seen(request: Request, pk: UUID) -> Import:
+def _as_seen(request: Request, pk: UUID, body: type[Asked] = ImportDoingAsked) -> Import:
     """The import, when it is still what its sender looked at. Raises Stale otherwise."""
-    run, version = run_of(request, pk), optional_version(request, asked(ImportDoingAsked, request))
+    run, version = run_of(request, pk), optional_version(request, asked(body, request))
     if version not in (None, run.version):
         sentence = _("This import is at version %(now)s, and you looked at %(seen)s. Read it again.")
         raise Stale("stale", sentence % {"now": run.version, "seen": version}, version=run.version)
@@ -213,16 +221,23 @@ def import_(request: Request, pk: UUID) -> Response:
 
 
 @allow(roles.EDIT_RECORD)
-@extend_schema(request=ImportDoingAsked, responses={200: ImportShown, 202: ImportShown})
+@extend_schema(request=ImportApplyAsked, responses={200: ImportShown, 202: ImportShown})
 @endpoint("POST")
 @repeatable(required=False)
 def apply(request: Request, pk: UUID) -> Any:
     """Import what was shown, whole or not at all; 202 when it is long.
 
-    409 `changed_meanwhile` when rows were changed since: the import then shows what would happen now.
+    409 `changed_meanwhile` when rows were changed since: the import then shows what would happen now. 422 `near` when a
+    new participant is called nearly as one that is there, until `sure` says that it is new.
     """
-    run = _as_seen(request, pk)
-    told = {"by": request.actor, "person": request.person, "role": request.role, "staff": request.internal}
+    run, sure = _as_seen(request, pk, ImportApplyAsked), asked(ImportApplyAsked, request)["sure"]
+    told = {
+        "sure": sure,
+        "by": request.actor,
+        "person": request.person,
+        "role": request.role,
+        "staff": request.internal,
+    }
     _done, refused = attempt(importing.apply, run=run, **told)
     if refused is None:
         return _shown(run, 202 if run.state in importing.UNDER_WAY else 200)

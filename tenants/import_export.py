@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from tenants.many_lines import OneByOne
 from tenants.models import Person, Tenant
+from tenants.nearness import Names
 from tenants.sheets import Cell, Problem, Sheet
 from tenants.web.bodies import nearest
 
@@ -244,6 +245,8 @@ class Step:
     given: Mapping[str, Any] = field(default_factory=dict)
     row: Current | None = None
     changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    fresh: bool = False  # it makes a participant that is not there yet
+    near: str = ""  # the short name of one that is there and that it may have meant
 
     def mark(self) -> str:
         """A digest of exactly this: when it differs, something else would happen than what was shown."""
@@ -272,18 +275,35 @@ def decide(
     steps: list[Step] = []
     seen: dict[Any, int] = {}
     broken = {problem.line for problem in sheet.problems}
+    names = Names({slug: getattr(tenant, "name", "") for slug, tenant in tenants.items()})
     for line in sheet.lines:
         if line.number in broken:
             continue
         given, cleared, wrong = _values(kind, line.number, line.cells)
         if not wrong:
-            wrong = [Problem(line.number, *each) for each in _place(kind, given, tenants, around, by_id)]
+            wrong = [Problem(line.number, *each) for each in _place(kind, given, tenants, around, by_id, names)]
         if wrong:
             problems += wrong
             continue
         step = _step(kind, line.number, given, cleared, by_id, by_key, seen)
+        if kind.makes_participants and given.get("participant") not in tenants:
+            step = _taking_in(line.number, step, given, names)
         (steps if isinstance(step, Step) else problems).extend([step] if isinstance(step, Step) else step)
     return steps, sorted(problems, key=lambda each: each.line or 0)
+
+
+def _taking_in(number: int, step: Step | list[Problem], given: Mapping[str, Any], names: Names) -> Step | list[Problem]:
+    """A line about a participant that is not there: with the one it may have meant, so that somebody is asked."""
+    near = names.near(given.get("participant", ""), given.get("name", ""))
+    if isinstance(step, Step):
+        return replace(step, fresh=True, near=near)
+    # What is wrong with it as a new row only hides that the short name is mistyped.
+    return [Problem(number, "participant", _nobody(given["participant"], near)), *step] if near else step
+
+
+def _nobody(slug: str, near: str) -> str:
+    sentence = _("There is no participant '%(slug)s' here.") % {"slug": slug[:60]}
+    return " ".join([sentence, _("Did you mean '%(name)s'?") % {"name": near}] if near else [sentence])
 
 
 def _values(kind: Kind, number: int, cells: Mapping[str, Cell]) -> tuple[dict[str, Any], set[str], list[Problem]]:
@@ -315,7 +335,12 @@ def _naming(text: str, sentence: str) -> str:
 
 
 def _place(
-    kind: Kind, given: dict[str, Any], tenants: Mapping[str, Any], around: Any, by_id: Mapping[str, Current]
+    kind: Kind,
+    given: dict[str, Any],
+    tenants: Mapping[str, Any],
+    around: Any,
+    by_id: Mapping[str, Current],
+    names: Names,
 ) -> Iterable[tuple[str, str]]:
     """The participant of a line: the only one where there is one, otherwise one of those that exist for whoever imports."""
     row = by_id.get(str(given.get("id")).lower())
@@ -332,7 +357,7 @@ def _place(
         if slug is None:
             return [("participant", _("Say which participant; the cell is empty."))]
         if slug not in tenants and not kind.makes_participants:
-            return [("participant", _("There is no participant '%(slug)s' here.") % {"slug": slug[:60]})]
+            return [("participant", _nobody(slug, names.near(slug)))]
     return list(kind.settle(given, around))
 
 

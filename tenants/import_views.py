@@ -198,6 +198,8 @@ def _shown(request: HttpRequest, run: Import, newest: str, refused: Refused | No
         "poll": live.address(request, newest) if request.method == "GET" else "",
         "refused": refused,
         "meanwhile": set(run.meanwhile),
+        "fresh": sum(change.get("fresh", False) for change in run.changes),
+        "near": [change for change in run.changes if change.get("near")],
     }
     page = "tenants/import.html" + ("#live" if live.asked(request) else "")
     return render(request, page, context, status=refused.status if refused else 200)
@@ -209,8 +211,9 @@ def apply_import(request: HttpRequest, pk: UUID) -> HttpResponse:
     """Import what was shown. What differs by now is shown instead, and nothing is imported."""
     run = run_of(request, pk)
     _done, refused = attempt(
-        importing.apply, run=run, by=request.actor, person=request.person, role=request.role, staff=request.internal
-    )
+        importing.apply, run=run, by=request.actor, person=request.person, role=request.role, staff=request.internal,
+        sure=request.POST.get("sure") == "on",
+    )  # fmt: skip
     if refused is not None:
         run.refresh_from_db()
         if refused.code == importing.MEANWHILE:

@@ -36,6 +36,7 @@ PROGRESS_SECONDS = 1.0
 RENEW_SECONDS = 20.0
 WAITS = "import"
 MEANWHILE = "changed_meanwhile"
+NEAR = "near"
 UNDER_WAY = ("checking", "applying")
 # Whole or not at all is one transaction, and a long one: still shorter than what seals and reviews wait for.
 LONGEST = "240s"
@@ -140,8 +141,10 @@ def _faulty(problems: Sequence[Problem]) -> Refused:
     )  # fmt: skip
 
 
-def apply(*, run: Import, by: str, person: Person, role: str, staff: bool) -> Import:
+def apply(*, run: Import, by: str, person: Person, role: str, staff: bool, sure: bool = False) -> Import:
     """Do what was shown. Raises Refused (409) `changed_meanwhile` when it would be something else by now.
+
+    Raises Refused (422) `near` unless `sure` when it would take in a participant called nearly as one that is there.
 
     A long one is only wished for: the workers do it, and show how far they are.
     """
@@ -150,6 +153,14 @@ def apply(*, run: Import, by: str, person: Person, role: str, staff: bool) -> Im
     if person.pk != run.person_id or role != run.role or role not in KINDS[run.table].write:
         sentence = _("A file is imported by whoever sent it, with the role they had then. Send it yourself.")
         raise Refused("import_role", sentence, status=403)
+    near = [change for change in run.changes if change.get("near")]
+    if near and not sure:
+        sentence = _(
+            "Line %(line)s makes a new participant, '%(name)s', beside '%(near)s'. Correct the file, or confirm that it is new."
+        )
+        told = {"line": near[0]["line"], "name": near[0]["name"], "near": near[0]["near"]}
+        lines = [change["line"] for change in near]
+        raise Refused(NEAR, sentence % told, status=422, field="sure", lines=lines)
     run.asked_by = by
     Import.objects.filter(pk=run.pk).update(asked_by=by)
     if run.rows > AT_ONCE:
@@ -315,13 +326,14 @@ def _found(run: Import, outcome: Outcome) -> dict[str, Any]:
     kind = KINDS[run.table]
     changes = [
         {
-            "line": step.line, "what": step.what, "name": step.name,
+            "line": step.line, "what": step.what, "name": step.name, "fresh": step.fresh, "near": step.near,
             "cells": [
                 [name, *("" if value is None else str(kind.by_name[name].write(value))[:300] for value in pair)]
                 for name, pair in step.changes.items()
             ],
         }
-        for step in outcome.steps
+        # What somebody is asked about comes first, so that it is among those that are kept.
+        for step in sorted(outcome.steps, key=lambda step: not step.near)
         if step.what != SAME
     ]  # fmt: skip
     return {

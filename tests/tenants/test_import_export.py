@@ -32,6 +32,7 @@ from tenants.models import (
     Tenant,
     TrainingModel,
 )
+from tenants.nearness import Names
 from tenants.sheet_writing import written
 from tenants.sheets import MOST_ROWS, read
 from tenants.wall.acting import acting_for, reading_everyone
@@ -325,9 +326,11 @@ def begun(world, kind: str, content: str | bytes, *, role="programme_manager", p
         )  # fmt: skip
 
 
-def applied(world, run):
+def applied(world, run, **told):
     with acting_for(run.tenant, staff=run.tenant.is_office):
-        return importing.apply(run=run, by=run.asked_by, person=run.person, role=run.role, staff=run.tenant.is_office)
+        return importing.apply(
+            run=run, by=run.asked_by, person=run.person, role=run.role, staff=run.tenant.is_office, **told
+        )
 
 
 def counts() -> tuple[int, ...]:
@@ -606,6 +609,32 @@ def test_the_office_takes_organisations_in(world):
             begun(world, "participants", f"participant,name,cycle,code,project,sector\n{row}\n")
         assert refused.value.facts["problems"][0]["column"] == column, refused.value
     assert counts() == before
+
+
+@pytest.mark.parametrize(
+    ("slug", "name", "near"),
+    [
+        ("fernolit", "", "fernolith"), ("fernoliht", "", "fernolith"), ("Fernolith", "", "fernolith"),
+        ("fernolith", "", ""), ("motion", "FERNOLITH motion", "fernolith"), ("kaze", "Kaze", ""), ("hosi", "", "hoshi"),
+        ("hoshizora", "", ""), ("", "", ""), ("星", "", ""),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_nearly_one_that_is_there_is_known(slug, name, near):
+    assert Names({"fernolith": "Fernolith Motion", "hoshi": "Hoshi", "星": "星"}).near(slug, name) == near
+
+
+def test_a_mistyped_participant_does_not_silently_become_a_new_one(world):
+    run = begun(world, "participants", "participant,name,cycle,code,project\nhosi,New One,C2,C2-9,Weather\n")
+    assert [(each["fresh"], each["near"]) for each in run.changes] == [(True, "hoshi")]
+    with pytest.raises(Refused) as refused:
+        applied(world, run)
+    assert refused.value.code == "near" and "'hoshi'" in refused.value.sentence
+    assert not Tenant.objects.filter(slug="hosi").exists()
+    assert applied(world, run, sure=True).state == "imported" and Tenant.objects.filter(slug="hosi").exists()
+    with pytest.raises(Refused) as refused:
+        begun(world, "participants", "participant,name,cycle,code,state\nhosh,New,C2,C2-8,applied\n")
+    first = refused.value.facts["problems"][0]
+    assert (first["column"], "Did you mean 'hoshi'?" in first["sentence"]) == ("participant", True)
 
 
 def work() -> None:
