@@ -64,6 +64,11 @@ class Steps:
     def done(self) -> int:
         return sum(step.done for step in self.steps)
 
+    @property
+    def next(self) -> Step | None:
+        """The first that is left and that the reader may do."""
+        return next((step for step in self.steps if step.address and not step.done), None)
+
 
 def steps(facts: dict[str, bool], *, tenant: str, role: str, seats: Sequence[Seat] = ()) -> tuple[Step, ...]:
     """Every step in its order, with its address for whoever may do it, and for others with who may: `seats` are taken here."""

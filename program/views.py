@@ -22,7 +22,7 @@ from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
 from clusters.parallelism import Place, check
-from program import deciding, hand_over, home, queries, record_progress, reports
+from program import deciding, first_steps, hand_over, home, queries, record_progress, reports
 from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
@@ -163,6 +163,8 @@ def participant(request: HttpRequest) -> HttpResponse:
     if not live.asked(request):
         context |= _record(request, clusters) | _people(request.tenant, internal=request.internal) | _owed(request)
         context["jumps"] = record_progress.jumps(context)
+        if request.role in roles.CUSTOMER_ROLES:
+            context["first_steps"] = next(iter(first_steps.left(request.role)), None)
         if request.internal:
             context |= {"stands": hand_over.stands(request), "may_note": request.role in roles.NOTE}
     return render(request, "program/participant.html" + ("#live" if live.asked(request) else ""), context)

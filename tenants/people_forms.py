@@ -28,6 +28,13 @@ def component() -> forms.CharField:
     )
 
 
+WHAT_A_ROLE_MAY = gettext_lazy(
+    "Business lead: people, record, capacity and reports. Technical lead: people, record, capacity, cloud accounts, "
+    "clusters, jobs and cases. Platform engineer: the same without people. ML engineer: record, jobs and cases. "
+    "Viewer: reads only."
+)
+
+
 class InvitationForm(forms.Form):
     """Whom to invite, as what, from when to when."""
 
@@ -50,6 +57,8 @@ class InvitationForm(forms.Form):
         self.fields["language"].initial = language
         if not at_office:
             del self.fields["team"]
+            self.fields["role"].initial = "viewer"
+            self.fields["role"].help_text = WHAT_A_ROLE_MAY
 
 
 class SeatForm(forms.Form):

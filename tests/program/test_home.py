@@ -145,3 +145,9 @@ def test_a_gate_that_is_decided_is_no_day_ahead_and_a_participation_has_a_last_d
     with acting_for(world.hoshi, staff=True):
         Participation.objects.update(gate="passed", gate_on=today, ends_on=own)
     assert shown() == [("the participation ends", own)]
+
+
+def test_the_page_of_a_participant_offers_the_next_first_step(world: World) -> None:
+    page = signed_in(world.person("technical_lead")).get("/t/hoshi/").content.decode()
+    assert 'id="next-step"' in page and "First steps: 1 of 9 done. Next:" in page
+    assert 'id="next-step"' not in signed_in(world.person("lead_architect")).get("/t/hoshi/").content.decode()
