@@ -4,14 +4,18 @@ import csv
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import yaml
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+from openpyxl.comments import Comment
+from openpyxl.styles import Font
+from openpyxl.utils import get_column_letter
 
-from tenants.import_export import Current, Kind
+from tenants.import_export import NUMBER, Column, Current, Kind
 from tenants.models import Tenant
 from tenants.sheets import CSV, XLSX, YAML
 from tenants.wall.acting import acting_for
@@ -19,6 +23,8 @@ from tenants.web.tables import cell
 
 AT_A_TIME = 50  # participants whose rows are read in one transaction
 PIECE = 64 * 1024
+WIDE = {"number": 12, "day": 12, "yes_no": 8, "moment": 28}  # letters; ids and text are wider
+MOST_DIGITS = 15
 TYPES = {
     CSV: "text/csv; charset=utf-8",
     XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -48,7 +54,7 @@ def written(kind: Kind, format: str, rows: Rows) -> Iterator[bytes]:
     names = [column.name for column in kind.columns]
     numbers = {index for index, column in enumerate(kind.columns) if column.look == "number"}
     if format == XLSX:
-        return _xlsx(kind.word, names, rows, numbers)
+        return _xlsx(kind, rows, numbers, [_note(column) for column in kind.columns])
     return (piece.encode() for piece in (_yaml(names, rows) if format == YAML else _csv(names, rows, numbers)))
 
 
@@ -93,18 +99,51 @@ class Quoting(yaml.SafeDumper):
         return node
 
 
-def _xlsx(title: str, names: Sequence[str], rows: Rows, numbers: set[int]) -> Iterator[bytes]:
+def _note(column: Column) -> str:
+    """What people call a column and its words, in the language of whoever asks; imports do not look at it."""
+    words = [f"{word}: {label}" for word, label in column.choices]
+    return "\n".join(str(part) for part in (column.label, column.help, *words) if part)
+
+
+def _xlsx(kind: Kind, rows: Rows, numbers: set[int], notes: Sequence[str]) -> Iterator[bytes]:
     book = Workbook(write_only=True)
-    sheet = book.create_sheet(title)
+    sheet = book.create_sheet(kind.word)
     sheet.freeze_panes = "A2"
-    sheet.append([_text(sheet, name) for name in names])
+    # A workbook that is written row by row has its widths before its rows: they follow from what a column holds.
+    for at, column in enumerate(kind.columns, 1):
+        wide = 38 if column.name == "id" else WIDE.get(column.look, 24)
+        sheet.column_dimensions[get_column_letter(at)].width = max(wide, len(column.name) + 3)
+    sheet.append([_head(sheet, column.name, note) for column, note in zip(kind.columns, notes, strict=True)])
     for row in rows:
-        sheet.append([_text(sheet, value) for value in _safe(row, numbers)])
+        sheet.append(
+            [
+                _number(value) if index in numbers and _is_kept(value) else _text(sheet, value)
+                for index, value in enumerate(_safe(row, numbers))
+            ]
+        )
     with tempfile.TemporaryFile() as kept:
         book.save(kept)
         kept.seek(0)
         while piece := kept.read(PIECE):
             yield piece
+
+
+def _number(value: str) -> int | float:
+    return float(value) if "." in value else int(value)
+
+
+def _is_kept(value: str) -> bool:
+    """Whether a spreadsheet, which counts in doubles, gives this number back letter by letter."""
+    if not NUMBER.fullmatch(value) or len(value) > MOST_DIGITS:
+        return False
+    return f"{Decimal(str(_number(value))).normalize():f}" == value
+
+
+def _head(sheet: Any, name: str, note: str) -> Any:
+    made = _text(sheet, name)
+    made.font = Font(bold=True)
+    made.comment = Comment(ILLEGAL_CHARACTERS_RE.sub("\ufffd", note), "Cohort", height=160, width=320)
+    return made
 
 
 def _text(sheet: Any, value: str) -> Any:

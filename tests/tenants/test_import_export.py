@@ -306,6 +306,20 @@ def test_what_is_written_is_read_as_it_was(format):
     assert empty.lines == []
 
 
+def test_a_workbook_holds_numbers_to_count_with_and_peoples_words_as_notes():
+    names = [column.name for column in MODEL.columns]
+    amounts = ["70", "0.5", "-3", "12345678901234567", "1.50", "007", ""]
+    at = names.index("total_params_b")
+    rows = [["" if index != at else amount for index in range(len(names))] for amount in amounts]
+    content = b"".join(written(MODEL, "xlsx", [["x", *row[1:]] for row in rows]))
+    sheet = openpyxl.load_workbook(io.BytesIO(content)).active
+    held = [row[at] for row in sheet.iter_rows(min_row=2, values_only=True)]
+    assert held == [70, 0.5, -3, "12345678901234567", "1.50", "007", None] and sheet.freeze_panes == "A2"
+    assert "dense: " in sheet.cell(1, names.index("family") + 1).comment.text
+    assert sheet.column_dimensions["A"].width == 38
+    assert cells(read(content, "t.xlsx", known=names, needed=()), "total_params_b") == amounts
+
+
 def test_every_kind_has_a_template_whose_columns_it_knows():
     assert {"participants", "people", "contacts", "quotas", "model", "milestone"} <= set(KINDS)
     for kind in KINDS.values():
