@@ -29,7 +29,8 @@ def note(request: HttpRequest) -> HttpResponse:
         form = NoteForm(posted(request))
         valid = request.method == "POST" and form.is_valid()
     came_from = request.GET.get("from", "")
-    back = reverse(came_from) if came_from in BACK else reverse("participant", args=[request.tenant.slug])
+    of_tenant = "history" if came_from == "history" else "participant"
+    back = reverse(came_from) if came_from in BACK else reverse(of_tenant, args=[request.tenant.slug])
     refused = None
     if valid:
         participation = participating.current_first().select_related("tenant").first()

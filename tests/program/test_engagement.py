@@ -61,6 +61,11 @@ def test_a_contact_is_noted_once_and_every_page_tells_the_same_of_it(world: Worl
     assert client.post("/t/hoshi/history/note/", body).status_code == 422
     answer = client.post("/t/hoshi/history/note/?from=engagement", body | {"promised_for": "2020-02-03"})
     assert (answer.status_code, answer["Location"]) == (303, "/engagement/")
+    again = client.post(
+        "/t/hoshi/history/note/?from=history",
+        {"medium": "call", "text": "They wait for data, Emi Sato", "audience": "internal"},
+    )
+    assert again["Location"] == "/t/hoshi/history/"
     board, mine = client.get("/engagement/").content.decode(), client.get("/engagement/?mine=1").content.decode()
     assert "Umi Vision" in board and "Umi Vision" not in mine
     for page in (
