@@ -279,7 +279,7 @@ def _participation(request: HttpRequest) -> Participation:
     return found
 
 
-def _record_page(request: HttpRequest, participation: UUID) -> str:
+def _record_page(request: HttpRequest, participation: UUID | None) -> str:
     """Where the record of a participation is read; an earlier cycle's says which."""
     first, *others = participating.current_first().values_list("pk", "code")
     code = next((code for pk, code in others if pk == participation), "")
@@ -317,7 +317,9 @@ def edit_block(
                 else _("Saved beside what somebody else changed meanwhile. The history keeps both."),
             )
             _mind(request, model.objects.get(pk=pk), minded)
-            place = pk if model is Participation else block.participation_id
+            place = (
+                pk if model is Participation else getattr(block, "participation_id", None)
+            )  # a bucket is the tenant's
             return see_other(_record_page(request, place))
         status = refused.status if refused else 422
         if isinstance(refused, Stale):
