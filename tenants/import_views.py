@@ -7,7 +7,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -16,10 +16,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from tenants import importing
 from tenants.import_export import CLEAR, KINDS, LOOKS, Current, Kind, needed_headers
-from tenants.models import Import
+from tenants.models import Cycle, Import, Tenant
 from tenants.queries import actor_names
-from tenants.sheet_writing import TYPES, cells_of, rows_of, written
-from tenants.sheets import CSV, FORMATS
+from tenants.sheet_writing import TYPES, cells_of, rows_of, workbook, written
+from tenants.sheets import CSV, FORMATS, XLSX
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web import live
@@ -57,13 +57,45 @@ def kind_named(word: str, role: str) -> Kind:
 
 @allow(roles.READ)
 @require_safe
-def tables(request: HttpRequest) -> HttpResponse:
-    """All kinds of rows that can be taken away as a file, and sent as one."""
+def tables(request: HttpRequest) -> HttpResponseBase:
+    """All kinds of rows that can be taken away as a file, and sent as one; `format=xlsx`: all of them in one workbook."""
+    place, cycles = request.tenant, list(Cycle.objects.order_by("-starts_on").values_list("code", flat=True))
+    there = importing.readable(place)
+    if "format" in request.GET:
+        return _whole(request, there, cycles)
     kinds = [
         {"kind": kind, "may_write": request.role in kind.write} for kind in KINDS.values() if request.role in kind.read
     ]
     runs = _newest(request) if request.role in roles.EDIT_RECORD else []
-    return render(request, "tenants/tables.html", {"kinds": kinds, "runs": runs, "formats": FORMATS})
+    context = {
+        "kinds": kinds, "runs": runs, "formats": FORMATS, "cycles": cycles,
+        "participants": there.values() if place.is_office else (),
+    }  # fmt: skip
+    return render(request, "tenants/tables.html", context)
+
+
+def _whole(request: HttpRequest, there: dict[str, Tenant], cycles: list[str]) -> StreamingHttpResponse:
+    """A workbook of all tables, of chosen participants and a chosen cycle. Raises Refused (400) for what is not there."""
+    chosen = {
+        "format": (request.GET.getlist("format"), [XLSX]),
+        "participant": (request.GET.getlist("participant"), list(there)),
+        "cycle": ([code for code in request.GET.getlist("cycle") if code], cycles),
+    }
+    for name, (asked, known) in chosen.items():
+        for word in asked:
+            if word not in known:
+                sentence = _("There is no '%(text)s' here. %(hint)s")
+                told = {"text": _visible(word), "hint": nearest(_visible(word), known)}
+                raise Refused(name, sentence % told, status=400, field=name)
+    slugs, codes = chosen["participant"][0] or list(there), chosen["cycle"][0]
+    tenants = [there[slug] for slug in there if slug in slugs]
+    tables = []
+    for kind in KINDS.values():
+        if request.role in kind.read:
+            # A table without cycles, people for instance, is there whole.
+            wanted = _filter(kind, {"cycle": codes} if codes and "cycle" in kind.by_name else {})
+            tables.append((kind, rows_of(kind, tenants, staff=request.internal, wanted=wanted)))
+    return _download(workbook(tables), f"{request.tenant.slug}-tables.{XLSX}", XLSX)
 
 
 @allow(roles.READ, write=roles.EDIT_RECORD, upload=True)
@@ -144,8 +176,12 @@ def exported(request: HttpRequest, kind: Kind) -> StreamingHttpResponse:
     rows: Iterable[list[str]] = (
         () if template else rows_of(kind, tenants, staff=request.internal, wanted=_filter(kind, asked))
     )
-    response = StreamingHttpResponse(written(kind, format, rows), content_type=TYPES[format])
     name = f"{place.slug}-{kind.word}{'-template' if template else ''}.{format}"
+    return _download(written(kind, format, rows), name, format)
+
+
+def _download(pieces: Iterable[bytes], name: str, format: str) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(pieces, content_type=TYPES[format])
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "private, no-store"

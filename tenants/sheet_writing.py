@@ -52,9 +52,9 @@ def cells_of(kind: Kind, row: Current, name: str) -> str:
 def written(kind: Kind, format: str, rows: Rows) -> Iterator[bytes]:
     """A file piece by piece, its first line the columns."""
     names = [column.name for column in kind.columns]
-    numbers = {index for index, column in enumerate(kind.columns) if column.look == "number"}
+    numbers = _numbers(kind)
     if format == XLSX:
-        return _xlsx(kind, rows, numbers, [_note(column) for column in kind.columns])
+        return workbook([(kind, rows)])
     return (piece.encode() for piece in (_yaml(names, rows) if format == YAML else _csv(names, rows, numbers)))
 
 
@@ -99,14 +99,35 @@ class Quoting(yaml.SafeDumper):
         return node
 
 
+def _numbers(kind: Kind) -> set[int]:
+    return {index for index, column in enumerate(kind.columns) if column.look == "number"}
+
+
 def _note(column: Column) -> str:
     """What people call a column and its words, in the language of whoever asks; imports do not look at it."""
     words = [f"{word}: {label}" for word, label in column.choices]
     return "\n".join(str(part) for part in (column.label, column.help, *words) if part)
 
 
-def _xlsx(kind: Kind, rows: Rows, numbers: set[int], notes: Sequence[str]) -> Iterator[bytes]:
+def workbook(tables: Sequence[tuple[Kind, Rows]]) -> Iterator[bytes]:
+    """A workbook piece by piece, with a sheet for each table."""
+    noted = [(kind, rows, [_note(column) for column in kind.columns]) for kind, rows in tables]  # in today's language
+    return _xlsx(noted)
+
+
+def _xlsx(tables: Sequence[tuple[Kind, Rows, Sequence[str]]]) -> Iterator[bytes]:
     book = Workbook(write_only=True)
+    for kind, rows, notes in tables:
+        _fill(book, kind, rows, notes)
+    with tempfile.TemporaryFile() as kept:
+        book.save(kept)
+        kept.seek(0)
+        while piece := kept.read(PIECE):
+            yield piece
+
+
+def _fill(book: Any, kind: Kind, rows: Rows, notes: Sequence[str]) -> None:
+    numbers = _numbers(kind)
     sheet = book.create_sheet(kind.word)
     sheet.freeze_panes = "A2"
     # A workbook that is written row by row has its widths before its rows: they follow from what a column holds.
@@ -121,11 +142,6 @@ def _xlsx(kind: Kind, rows: Rows, numbers: set[int], notes: Sequence[str]) -> It
                 for index, value in enumerate(_safe(row, numbers))
             ]
         )
-    with tempfile.TemporaryFile() as kept:
-        book.save(kept)
-        kept.seek(0)
-        while piece := kept.read(PIECE):
-            yield piece
 
 
 def _number(value: str) -> int | float:

@@ -320,6 +320,17 @@ def test_a_workbook_holds_numbers_to_count_with_and_peoples_words_as_notes():
     assert cells(read(content, "t.xlsx", known=names, needed=()), "total_params_b") == amounts
 
 
+def test_all_tables_come_in_one_workbook_of_chosen_participants_and_cycle(client, world):
+    asking(client, world, "programme_manager")
+    page = f"/t/{world.office.slug}/tables/"
+    answer = client.get(page, {"format": "xlsx", "participant": "hoshi", "cycle": "C2"})
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(answer.streaming_content)))
+    assert {"participants", "people", "model"} <= set(book.sheetnames)
+    assert {row[0] for row in book["participants"].iter_rows(min_row=2, values_only=True)} == {"hoshi"}
+    for wrong in ({"participant": "hosh"}, {"cycle": "C9"}, {"format": "csv"}):
+        assert client.get(page, {"format": "xlsx"} | wrong).status_code == 400
+
+
 def test_every_kind_has_a_template_whose_columns_it_knows():
     assert {"participants", "people", "contacts", "quotas", "model", "milestone"} <= set(KINDS)
     for kind in KINDS.values():
