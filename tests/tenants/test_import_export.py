@@ -705,6 +705,18 @@ def upload(content: bytes | str, name: str = "rows.csv") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, content.encode() if isinstance(content, str) else content)
 
 
+def test_the_page_asks_about_a_name_that_is_nearly_there(client, world):
+    asking(client, world, "programme_manager")
+    sent = upload("participant,name,cycle,code,project\nhosi,New One,C2,C2-9,Weather\n")
+    page = client.post(f"/t/{world.office.slug}/tables/participants/", {"file": sent})["Location"]
+    shown = client.get(page).content.decode()
+    assert "did you mean hoshi?" in shown and 'name="sure"' in shown and "new participant" in shown
+    assert client.post(f"{page}apply/").status_code == 422 and not Tenant.objects.filter(slug="hosi").exists()
+    assert (
+        client.post(f"{page}apply/", {"sure": "on"}).status_code == 303 and Tenant.objects.filter(slug="hosi").exists()
+    )
+
+
 def test_the_page_shows_faults_keeps_nothing_and_leads_to_what_would_change(client, world):
     page, before = "/t/hoshi/tables/model/", counts()
     asking(client, world, "ml_engineer")
