@@ -145,6 +145,7 @@ EVERYWHERE = [
     ("applications/", calls.all_applications, "applications"),
     ("cycles/", calls.all_cycles, "cycles"),
     ("cycles/<int:pk>/", calls.cycle, "cycle"),
+    ("cycles/<int:pk>/checklist/", calls.cycle_checklist, "cycle-checklist"),
     ("articles/", articles_api.all_articles, "articles"),
     ("articles/<uuid:pk>/", articles_api.article, "article"),
     ("invitations/", people_api.invitations, "invitations"),
@@ -270,6 +271,11 @@ WRITE = [
     ("cycles/<int:pk>/change/", calls.change_cycle, "cycle-change"),
     ("cycles/<int:pk>/move/", calls.move_cycle, "cycle-move"),
     ("cycles/<int:pk>/copy/", calls.copy_cycle, "cycle-copy"),
+    ("cycles/<int:pk>/checklist/", calls.add_checklist_step, "cycle-checklist"),
+    *(
+        (f"cycles/<int:pk>/checklist/<uuid:step>/{verb}/", view, f"cycle-checklist-{verb}")
+        for verb, view in calls.CHECKLIST_STEPS.items()
+    ),
     ("participations/<uuid:pk>/gate/", calls.decide_gate, "participation-gate"),
     ("participations/<uuid:pk>/move/", calls.move_participation, "participation-move"),
     ("asked-reports/", enablement_api.ask_for_reports, "asked-reports"),

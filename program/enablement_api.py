@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from program import enablement_shapes as shapes
 from program import onboarding, reports, sessions, states
+from program.checklists import help_of
 from program.models import Onboarding, OnboardingStep, Registration, Report, Session
 from support.api import owner_named
 from tenants.models import Cycle, Participation
@@ -163,8 +164,8 @@ def tenant_onboarding(request: Request) -> Response:
 def _onboarding(pk: UUID, status: int = 200) -> Response:
     row = one(Onboarding.objects.all(), shapes.OnboardingDetail, pk)
     steps = OnboardingStep.objects.filter(onboarding_id=pk).order_by("position")
-    found = steps.values(*shapes.StepShown.columns())
-    row["steps"] = [step | {"help": onboarding.help_of(step["text"])} for step in found]
+    found = steps.values(*shapes.StepShown.columns(), "help")
+    row["steps"] = [step | {"help": help_of(OnboardingStep(text=step["text"], help=step["help"]))} for step in found]
     return Response(shapes.OnboardingDetail(row).data, status=status)
 
 

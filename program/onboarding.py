@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop, override
+from django.utils.translation import gettext_lazy, override
 
 from program import onboarding_telling, states
+from program.checklists import steps_of
 from program.models import Onboarding, OnboardingStep
 from support.writing import moment, text_of
 from tenants.actions import assign
@@ -19,135 +20,17 @@ from tenants.history import timeline
 from tenants.history.moves import move
 from tenants.models import Assignment, Membership, Participation, Person, holding
 from tenants.programme_day import programme_today
+from tenants.wall.acting import reading_everyone
 from tenants.web.problems import Refused, Stale
 
 NCCL = OnboardingStep.Measure.NCCL
-# The steps of onboarding.checklist in program/demo/programme.yaml: what is to be done, by what it is measured, and what it is, who
-# does it and what to bring; translated where shown.
-CHECKLIST: list[tuple[str, str, str]] = [
-    (
-        gettext_noop("account linked and roles accepted"),
-        "",
-        gettext_noop(
-            "Cohort makes clusters in your own cloud account, through a role that the account's page "
-            "describes. Whoever owns the account creates the role; bring the account's 12-digit number and "
-            "somebody who may create roles."
-        ),
-    ),
-    (
-        gettext_noop("support plan confirmed"),
-        "",
-        gettext_noop(
-            "Under a paid support plan the provider can be asked at any hour when a cluster fails. "
-            "Your business lead looks it up in the account's support centre; bring the plan's name."
-        ),
-    ),
-    (
-        gettext_noop("contacts and channel joined"),
-        "",
-        gettext_noop(
-            "Whom the programme calls for each duty, and the chat channel that you share with it. Your leads "
-            "enter the contacts on the page of people; bring names, telephone numbers and hours."
-        ),
-    ),
-    (
-        gettext_noop("reservation id, zone id and end date recorded"),
-        "",
-        gettext_noop(
-            "Reserved capacity has an id, lies in one availability zone and ends on a day; a cluster has to "
-            "be made to fit all three. The account team records them; bring the confirmation of the "
-            "purchase."
-        ),
-    ),
-    (
-        gettext_noop("quotas match in the provider unit"),
-        "",
-        gettext_noop(
-            "A quota is how many instances the provider lets an account run, counted in instances or in "
-            "vCPUs. The account team compares it with what the programme granted and asks for more; you only "
-            "let Cohort into the account."
-        ),
-    ),
-    (
-        gettext_noop("subnet size and security group self-reference checked"),
-        "",
-        gettext_noop(
-            "Every network card of a node takes an address of the subnet, and nodes reach each other only "
-            "when their security group has a rule that names itself. Your platform engineer checks both with "
-            "the preflight; bring the address ranges that your networks use."
-        ),
-    ),
-    (
-        gettext_noop("file system and bucket created, data link tested"),
-        "",
-        gettext_noop(
-            "A fast shared file system for training, a bucket for what has to last, and the link that moves "
-            "data between them. Cohort makes them with the cluster, and your platform engineer copies a file "
-            "through; bring a small sample of the data."
-        ),
-    ),
-    (
-        gettext_noop("cluster deployed from reference architecture"),
-        "",
-        gettext_noop(
-            "A reference architecture is a cluster design of the catalogue that is proven to work. Your "
-            "platform engineer requests a cluster from one and a lead architect approves it; bring the type "
-            "and the number of instances."
-        ),
-    ),
-    (
-        gettext_noop("NCCL or NCCOM test passed and stored"),
-        NCCL,
-        gettext_noop(
-            "A test of the network between the nodes: NCCL is the one for GPUs, NCCOM the one for Trainium. "
-            "Your platform engineer launches it from its template together with the architect; bring the log "
-            "and the bandwidth in GB/s that it measured."
-        ),
-    ),
-    (
-        gettext_noop("dashboards connected, alert test received"),
-        "",
-        gettext_noop(
-            "Dashboards that show how the accelerators do, and alerts that reach a person. Your platform "
-            "engineer enters the links in the record and sends a test alert; bring the addresses, and the "
-            "name of whoever received it."
-        ),
-    ),
-    (
-        gettext_noop("checkpoint and resume drill done"),
-        "",
-        gettext_noop(
-            "A run is stopped on purpose and goes on from its last checkpoint, so that a fault costs minutes "
-            "and not days. Your ML engineer does it with a frameworks specialist; bring a script that saves "
-            "checkpoints, and how long saving and resuming took."
-        ),
-    ),
-    (
-        gettext_noop("first training job ran one hour"),
-        "",
-        gettext_noop(
-            "Your own model trains on the cluster for an hour, and its loss and speed are seen here. Your ML "
-            "engineer launches it; bring the script, and data that is ready."
-        ),
-    ),
-]
 MOST_GBPS = Decimal(100_000)
-
-
-def measure_of(text: str) -> str:
-    """What a step of this text is proved by."""
-    return next((measure for known, measure, _help in CHECKLIST if known == text), "")
-
-
-def help_of(text: str) -> str:
-    """What a step of this text is, who does it and what to bring, in the reader's language; "" for a step of somebody's own."""
-    return next((_(told) for known, _measure, told in CHECKLIST if known == text), "")
 
 
 def plan_onboarding(
     *, participation: Participation, lead: Person, held_at: datetime, minutes: int, by: str, looks_after: bool = False
 ) -> Onboarding:
-    """Set the session of a participation with its lead architect, and lay out the list. `looks_after`: a member of staff who
+    """Set the session of a participation with its lead architect, and lay out the list of its cycle as it is now. `looks_after`: a member of staff who
     leads it becomes the participant's lead too, where nobody is."""
     try:
         with transaction.atomic():
@@ -160,11 +43,20 @@ def plan_onboarding(
             )
     except IntegrityError:
         raise Refused("onboarding_exists", _("%(code)s has its list already.") % {"code": participation.code}) from None
+    with reading_everyone():  # the office keeps it
+        steps = steps_of(participation.cycle_id)
     OnboardingStep.objects.bulk_create(
-        OnboardingStep(tenant_id=made.tenant_id, onboarding=made, position=position, text=text, measure=measure)
-        for position, (text, measure, _help) in enumerate(CHECKLIST, start=1)
+        OnboardingStep(
+            tenant_id=made.tenant_id,
+            onboarding=made,
+            position=position,
+            text=step.text,
+            help=step.help,
+            measure=step.measure,
+        )
+        for position, step in enumerate(steps, start=1)
     )
-    facts = {"day": held_at.date().isoformat(), "steps": len(CHECKLIST)}
+    facts = {"day": held_at.date().isoformat(), "steps": len(steps)}
     timeline.record(states.ONBOARDING_PLANNED, about=made, by=by, **facts)
     if looks_after and _is_staff(lead) and not _is_led(participation):
         assign(person=lead, tenant=participation.tenant, duty="lead", by=by, starts_on=programme_today())

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from program import onboarding
+from program.checklists import help_of, worded
 from program.meeting_forms import day_field
 from program.models import Application, Onboarding, OnboardingStep
 from support.forms import OwnerField, owners_of
@@ -158,7 +159,7 @@ def board(request: HttpRequest) -> HttpResponse:
     for onboarding_id, text in (
         OnboardingStep.objects.filter(state="open").order_by("position").values_list("onboarding_id", "text")
     ):
-        gaps.setdefault(onboarding_id, []).append(_(text))
+        gaps.setdefault(onboarding_id, []).append(worded(text))
     told = [_board_row(row, lists.get(row.pk), counts, gaps) for row in rows]
     told.sort(key=lambda one: (one["list"] is not None, -one["left"]))
     context = {
@@ -280,8 +281,8 @@ def _shown(
         told.append(
             {
                 "step": each,
-                "text": _(each.text),
-                "help": onboarding.help_of(each.text),
+                "text": worded(each.text),
+                "help": help_of(each),
                 "by": names.get(each.settled_by, ""),
                 "files": files.get(each.pk, []),
                 "forms": [

@@ -119,6 +119,20 @@ urlpatterns = [
     path("t/<slug:tenant>/cycles/<int:pk>/edit/", cycle_views.edit, name="edit_cycle"),
     path("t/<slug:tenant>/cycles/<int:pk>/go-on/", cycle_views.go_on, name="cycle_goes_on"),
     path("t/<slug:tenant>/cycles/<int:pk>/copy/", cycle_views.copy, name="copy_cycle"),
+    path("t/<slug:tenant>/cycles/<int:pk>/checklist/add/", cycle_views.add_step, name="add_checklist_step"),
+    path(
+        "t/<slug:tenant>/cycles/<int:pk>/checklist/<uuid:step>/", cycle_views.change_step, name="change_checklist_step"
+    ),
+    path(
+        "t/<slug:tenant>/cycles/<int:pk>/checklist/<uuid:step>/move/",
+        cycle_views.move_step,
+        name="move_checklist_step",
+    ),
+    path(
+        "t/<slug:tenant>/cycles/<int:pk>/checklist/<uuid:step>/remove/",
+        cycle_views.remove_step,
+        name="remove_checklist_step",
+    ),
     path("launch/", launch_views.launch_board, name="launch_board"),
     path("t/<slug:tenant>/launches/plan/", launch_views.plan, name="plan_launch"),
     path("t/<slug:tenant>/launches/<uuid:pk>/", launch_views.launch, name="launch"),

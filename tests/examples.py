@@ -30,6 +30,7 @@ from program.models import (
     ApplicationScore,
     ApplicationVersion,
     Call,
+    ChecklistStep,
     Decision,
     Launch,
     LaunchCluster,
@@ -91,7 +92,7 @@ OFFICES = {
 # What these speak of is everybody's: the same for all who may read at all.
 EVERYBODYS = {
     "tables", "catalogue", "architectures", "job-templates", "sessions", "enrolments", "articles", "calls", "apply-to",
-    "apply", "cycles",
+    "apply", "cycles", "checklist",
 }  # fmt: skip
 NEED = {
     "starts_on": "2026-03-02", "ends_on": "2026-03-29", "types": ["p5.48xlarge"], "regions": ["ap-northeast-1"],
@@ -636,6 +637,10 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
             opens_at=now - timedelta(days=1), closes_at=now + timedelta(days=30),
         )  # fmt: skip
         move(call, "open", by=lead.actor, title=call.title, closes="later")
+        step, _other = ChecklistStep.objects.bulk_create(
+            ChecklistStep(tenant=world.office, cycle=world.cycle, position=position, text=text, help="Ask the lead.")
+            for position, text in enumerate(("dashboards connected", "our own step"), start=1)
+        )
     for number, made in enumerate(everybody, start=1):
         mine = {"tenant": made.tenant}
         with acting_for(made.tenant, staff=True):
@@ -643,7 +648,14 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
                 **mine, participation=made["participations"], lead=lead, held_at=now, minutes=90
             )
             made.by_noun["steps"] = OnboardingStep.objects.create(
-                **mine, onboarding=board, position=1, text="dashboards connected", note="seen", link="", why=""
+                **mine,
+                onboarding=board,
+                position=1,
+                text="dashboards connected",
+                help="Look.",
+                note="seen",
+                link="",
+                why="",
             )
             made.by_noun["reports"] = Report.objects.create(
                 **mine,
@@ -672,7 +684,7 @@ def enablement_of(world: World, everybody: list[Examples]) -> None:
             )
         shared = {"calls": call, "apply-to": call, "apply": call, "cycles": world.cycle, "mine": Named("link")}
         shared |= {"sessions": session, "enrolments": session, "articles": article, "versions": Version(1)}
-        shared |= {"erasures": erasure, "shifts": shift}
+        shared |= {"checklist": step, "erasures": erasure, "shifts": shift}
         made.by_noun |= shared
 
 

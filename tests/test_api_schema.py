@@ -46,6 +46,7 @@ FIGURES = {
     "cycles",
     "cycle",
     "cycle-demand",
+    "cycle-checklist",
     "participation-steps",
     "review-changes",
     "exchange-rates",

@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from program import life
+from program import checklists, life
 from program.calls import api_shapes as shapes
 from program.calls import applying, calling, cycles, demand, need, selecting, words
 from program.models import Application, ApplicationScore, Call
@@ -301,6 +301,59 @@ def copy_cycle(request: Request, pk: int) -> Response:
     at_the_office(request)
     sent = asked(shapes.CycleCopied, request)
     return _cycle_shown(cycles.copy(cycle=_cycle(pk), by=request.actor, **sent), status=201)
+
+
+def _checklist(row: Cycle, status: int = 200) -> Response:
+    with reading_everyone():
+        steps = checklists.steps_of(row.pk)
+    return Response(shapes.ChecklistShown({"cycle": row.code, "steps": steps}).data, status=status)
+
+
+@allow(roles.STAFF)
+@extend_schema(responses=shapes.ChecklistShown)
+@endpoint("GET")
+def cycle_checklist(request: Request, pk: int) -> Response:
+    """The onboarding list of a cycle: the shipped one until the office changes it."""
+    return _checklist(_cycle(pk))
+
+
+@allow(roles.REVIEW)
+@extend_schema(request=shapes.ChecklistStepAsked, responses={201: shapes.ChecklistShown})
+@endpoint("POST")
+@repeatable(required=False)
+def add_checklist_step(request: Request, pk: int) -> Response:
+    """Put a step at the end of a cycle's onboarding list; lists laid out before stay as they are."""
+    at_the_office(request)
+    sent = asked(shapes.ChecklistStepAsked, request)
+    row = _cycle(pk)
+    checklists.add_step(cycle=row, by=request.actor, **sent)
+    return _checklist(row, status=201)
+
+
+def _checklist_step(act: Callable[..., Any], form: Any) -> Callable[..., Any]:
+    def do(request: Request, pk: int, step: UUID) -> Response:
+        at_the_office(request)
+        sent = asked(form, request)
+        version = optional_version(request, sent)
+        row = _cycle(pk)
+        with reading_everyone():
+            if not any(one.pk == step for one in checklists.steps_of(row.pk)):
+                raise Http404
+        told = {name: value for name, value in sent.items() if name != "version"}
+        named = {"values": told} if act is checklists.change_step else told
+        act(cycle=row, step=step, by=request.actor, version=version, **named)
+        return _checklist(row)
+
+    do.__doc__ = act.__doc__
+    described = extend_schema(request=form, responses={200: shapes.ChecklistShown})
+    return allow(roles.REVIEW)(described(endpoint("POST")(repeatable(required=False)(do))))
+
+
+CHECKLIST_STEPS = {
+    "change": _checklist_step(checklists.change_step, shapes.ChecklistStepChanged),
+    "move": _checklist_step(checklists.move_step, shapes.ChecklistStepMoved),
+    "remove": _checklist_step(checklists.remove_step, shapes.ChecklistStepRemoved),
+}
 
 
 def _steps(row: Participation) -> Response:

@@ -2,9 +2,10 @@
 
 from rest_framework import serializers
 
+from program import checklists
 from program.calls import calling, need, words
 from program.life import LONGEST_GATE_WHY
-from program.models import Application
+from program.models import Application, ChecklistStep, OnboardingStep
 from program.models.calls import MOST_SCORE
 from support.shapes import VersionAsked
 from tenants.models import Participation
@@ -227,6 +228,50 @@ class CycleCopied(Asked):
     code = serializers.SlugField(max_length=20)
     name = serializers.CharField(max_length=80)
     starts_on = serializers.DateField(help_text="Everything else moves by as many whole weeks.")
+
+
+class ChecklistStepShown(serializers.Serializer):
+    """One step of a cycle's onboarding list; as shipped in the reader's language, else as it was written."""
+
+    id = serializers.UUIDField()
+    position = serializers.IntegerField(help_text="From 1.")
+    text = serializers.SerializerMethodField()
+    help = serializers.SerializerMethodField()
+    measure = serializers.ChoiceField(choices=OnboardingStep.Measure.choices, help_text="Empty: nothing is measured.")
+    version = serializers.IntegerField()
+
+    def get_text(self, row: ChecklistStep) -> str:
+        return checklists.worded(row.text)
+
+    def get_help(self, row: ChecklistStep) -> str:
+        return checklists.worded(row.help)
+
+
+class ChecklistShown(serializers.Serializer):
+    cycle = serializers.CharField()
+    steps = ChecklistStepShown(many=True)
+
+
+class ChecklistStepAsked(Asked):
+    text = serializers.CharField(max_length=checklists.MOST_TEXT)
+    help = serializers.CharField(max_length=checklists.MOST_HELP, required=False, allow_blank=True)
+    measure = serializers.ChoiceField(choices=OnboardingStep.Measure.choices, required=False, allow_blank=True)
+
+
+class ChecklistStepChanged(VersionAsked):
+    """What is not sent stays."""
+
+    text = serializers.CharField(max_length=checklists.MOST_TEXT, required=False)
+    help = serializers.CharField(max_length=checklists.MOST_HELP, required=False, allow_blank=True)
+    measure = serializers.ChoiceField(choices=OnboardingStep.Measure.choices, required=False, allow_blank=True)
+
+
+class ChecklistStepMoved(VersionAsked):
+    to = serializers.ChoiceField(choices=list(checklists.DIRECTIONS))
+
+
+class ChecklistStepRemoved(VersionAsked):
+    """Nothing else has to be said."""
 
 
 class DemandRow(serializers.Serializer):

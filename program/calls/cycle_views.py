@@ -1,6 +1,7 @@
 """Pages of cycles: which there are, one with its days, its people and its demand, changing it, and copying it to the next."""
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
@@ -11,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from program import checklists
 from program.calls import cycles, demand
 from program.calls.forms import DAY, version
-from program.models import Call, Session
+from program.models import Call, ChecklistStep, OnboardingStep, Session
 from tenants.models import Cycle, Participation, Tenant
 from tenants.states import CYCLE
 from tenants.wall import roles
@@ -48,6 +50,32 @@ class CopyForm(forms.Form):
         widget=DAY,
         help_text=gettext_lazy("Everything else moves by as many whole weeks, so that weekdays stay."),
     )
+
+
+class ChecklistForm(forms.Form):
+    """One step of a cycle's onboarding list."""
+
+    text = forms.CharField(label=gettext_lazy("What is to be done"), max_length=checklists.MOST_TEXT)
+    help = forms.CharField(
+        label=gettext_lazy("Help"),
+        max_length=checklists.MOST_HELP,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=gettext_lazy("What it is, who does it and what to bring. The participant reads it beside the step."),
+    )
+    measure = forms.ChoiceField(
+        label=gettext_lazy("Measured by"),
+        choices=OnboardingStep.Measure.choices,
+        required=False,
+        help_text=gettext_lazy("A step that nothing measures is ticked with a note, a link or a file."),
+    )
+    version = version()
+
+
+class StepVersionForm(forms.Form):
+    """Nothing but which version of the step was looked at."""
+
+    version = version()
 
 
 def _found(pk: int) -> Cycle:
@@ -93,11 +121,17 @@ def _shown(request: HttpRequest, row: Cycle, refused: Refused | None = None) -> 
         "rows": rows[:MOST_ROWS],
         "more": max(0, len(rows) - MOST_ROWS),
         "chart": demand.chart(rows, weeks),
+        "checklist": [_step_told(one) for one in checklists.steps_of(row.pk)],
+        "most_steps": checklists.MOST_STEPS,
         "next_states": sorted(CYCLE[row.state]),
         "office": _office(request),
         "refused": refused,
     }
     return render(request, "program/cycle.html", context, status=refused.status if refused else 200)
+
+
+def _step_told(step: ChecklistStep) -> dict[str, Any]:
+    return {"row": step, "text": checklists.worded(step.text), "help": checklists.worded(step.help)}
 
 
 @allow(roles.STAFF)
@@ -160,6 +194,124 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
     return see_other(reverse("cycle", args=[pk]))
 
 
+def _step_of(row: Cycle, pk: UUID) -> ChecklistStep:
+    with reading_everyone():
+        found = next((one for one in checklists.steps_of(row.pk) if one.pk == pk), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _back(row: Cycle, step: UUID | None = None) -> str:
+    return reverse("cycle", args=[row.pk]) + (f"#step-{step}" if step else "#checklist")
+
+
+@allow(roles.REVIEW)
+@require_http_methods(["GET", "POST"])
+def add_step(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put a step at the end of the cycle's onboarding list."""
+    at_the_office(request)
+    row = _found(pk)
+    return _step_written(request, row, None, ChecklistForm(posted(request)))
+
+
+@allow(roles.REVIEW)
+@require_http_methods(["GET", "POST"])
+def change_step(request: HttpRequest, pk: int, step: UUID) -> HttpResponse:
+    """Change a step of the cycle's onboarding list."""
+    at_the_office(request)
+    row = _found(pk)
+    found = _step_of(row, step)
+    initial = {name: checklists.worded(getattr(found, name)) for name in checklists.EDITABLE}
+    return _step_written(
+        request, row, found, ChecklistForm(posted(request), initial=initial | {"version": found.version})
+    )
+
+
+def _step_written(request: HttpRequest, row: Cycle, found: ChecklistStep | None, form: forms.Form) -> HttpResponse:
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            told = dict(form.cleaned_data)
+            based_on = told.pop("version")
+            if found is None:
+                made, refused = attempt(checklists.add_step, cycle=row, by=request.actor, **told)
+            else:
+                made, refused = attempt(
+                    checklists.change_step, cycle=row, step=found.pk, values=told, by=request.actor, version=based_on
+                )
+            if refused is None:
+                messages.success(request, _("The onboarding list is changed. Lists laid out before stay as they are."))
+                return see_other(_back(row, made.pk))
+            status = refused.status
+            refused = _into(form, refused)
+    context = {
+        "form": form,
+        "refused": refused,
+        "diff": theirs_and_yours(form, refused),
+        "title": _("Change a step of onboarding") if found else _("Add a step to onboarding"),
+        "back": _back(row, found.pk if found else None),
+    }
+    return render(request, "program/write_down.html", context, status=status)
+
+
+@allow(roles.REVIEW)
+@require_POST
+def move_step(request: HttpRequest, pk: int, step: UUID) -> HttpResponse:
+    """Let a step change places with its neighbour: `to` is up or down."""
+    at_the_office(request)
+    row = _found(pk)
+    found = _step_of(row, step)
+    based_on = StepVersionForm(request.POST)
+    if not based_on.is_valid():
+        refused: Refused | None = Refused("version", _("Look at the list again, and choose once more."), status=422)
+    else:
+        _row, refused = attempt(
+            checklists.move_step,
+            cycle=row,
+            step=found.pk,
+            to=request.POST.get("to", "")[:12],
+            by=request.actor,
+            version=based_on.cleaned_data["version"],
+        )
+    if refused is not None:
+        with reading_everyone():
+            return _shown(request, _found(pk), refused)
+    return see_other(_back(row, step))
+
+
+@allow(roles.REVIEW)
+@require_http_methods(["GET", "POST"])
+def remove_step(request: HttpRequest, pk: int, step: UUID) -> HttpResponse:
+    """Ask whether a step is to go, and take it out of the list."""
+    at_the_office(request)
+    row = _found(pk)
+    found = _step_of(row, step)
+    form = StepVersionForm(posted(request), initial={"version": found.version})
+    refused, status = None, 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            told = form.cleaned_data
+            _gone, refused = attempt(
+                checklists.remove_step, cycle=row, step=found.pk, by=request.actor, version=told["version"]
+            )
+            if refused is None:
+                messages.success(request, _("The step is out of the list. Lists laid out before keep it."))
+                return see_other(_back(row))
+            status = refused.status
+    context = {
+        "row": row,
+        "step": _step_told(found),
+        "form": form,
+        "diff": theirs_and_yours(form, refused),
+        "refused": refused,
+        "back": _back(row, found.pk),
+    }
+    return render(request, "program/cycle_step_remove.html", context, status=status)
+
+
 @allow(roles.PUBLISH)
 @require_http_methods(["GET", "POST"])
 def copy(request: HttpRequest, pk: int) -> HttpResponse:
@@ -188,6 +340,7 @@ def copy(request: HttpRequest, pk: int) -> HttpResponse:
         "refused": refused,
         "preview": preview,
         "days": _days(preview),
+        "steps": [checklists.worded(one.text) for one in preview.checklist] if preview else [],
         "stays": cycles.STAYS,
         "goes_anyway": cycles.GOES_ANYWAY,
     }

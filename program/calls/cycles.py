@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from program import checklists
 from program.calls import words
-from program.models import Call, Session
+from program.models import Call, ChecklistStep, Session
 from program.sessions import next_code as next_session_code
 from program.sessions import office
 from support.writing import text_of
@@ -95,11 +96,13 @@ def go_on(*, cycle: Cycle, to: str, by: str, version: int | None = None) -> Cycl
 
 @dataclass(frozen=True)
 class Copied:
-    """What goes over to a new cycle: its days, its sessions as (session, new time), the call as (call, opens, closes)."""
+    """What goes over to a new cycle: its days, its sessions as (session, new time), the call as (call, opens, closes),
+    and the steps of its onboarding list."""
 
     days: dict[str, tuple[date | None, date | None]]
     sessions: list[tuple[Session, datetime]]
     call: tuple[Call, datetime, datetime] | None
+    checklist: list[ChecklistStep]
 
 
 STAYS = (
@@ -107,10 +110,7 @@ STAYS = (
     gettext_lazy("Applications, scores and decisions."),
     gettext_lazy("Reviews, reports and cases."),
 )
-GOES_ANYWAY = (
-    gettext_lazy("The rules of the programme hold for every cycle."),
-    gettext_lazy("The list of onboarding is the programme's: whoever begins gets it laid out."),
-)
+GOES_ANYWAY = (gettext_lazy("The rules of the programme hold for every cycle."),)
 
 
 def whole_weeks(old: date, new: date) -> timedelta:
@@ -141,6 +141,7 @@ def preview(cycle: Cycle, starts_on: date) -> Copied:
         days,
         [(one, later(one.starts_at, by, zone)) for one in held],
         (call, later(call.opens_at, by, zone), later(call.closes_at, by, zone)) if call else None,
+        checklists.steps_of(cycle.pk),
     )
 
 
@@ -155,7 +156,8 @@ KEPT_OF_A_CALL = ("title", "text", "most_instances", "most_hours", "small_hours"
 
 
 def copy(*, cycle: Cycle, code: str, name: str, starts_on: date, by: str) -> Cycle:
-    """Make a cycle after this one: days, sessions that nobody sees yet, and the call as a draft; no people."""
+    """Make a cycle after this one: days, the onboarding list, sessions that nobody sees yet, and the call as a
+    draft; no people."""
     place, row = office(), hold(cycle, None)
     name = text_of(name, _("a name"), 80, "name")
     if Cycle.objects.filter(programme=row.programme, code=code).exists():
@@ -176,6 +178,7 @@ def copy(*, cycle: Cycle, code: str, name: str, starts_on: date, by: str) -> Cyc
             kept = {field: getattr(call, field) for field in KEPT_OF_A_CALL}
             drafted = Call.objects.create(tenant=place, cycle=made, opens_at=opens, closes_at=closes, **kept)
             timeline.record(words.CALL_DRAFTED, about=drafted, by=by, title=drafted.title)
-        facts = {"name": made.name, "after": row.name, "sessions": len(found.sessions)}
+        steps = checklists.copy_steps(row, made, place)
+        facts = {"name": made.name, "after": row.name, "sessions": len(found.sessions), "steps": steps}
         timeline.record(words.CYCLE_COPIED, about=place, by=by, **facts)
     return made

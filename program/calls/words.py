@@ -37,5 +37,26 @@ CYCLE_COPIED = kind(
     audience="internal",
     icon="copy",
 )
+CHECKLIST_ADDED = kind(
+    "checklist.added", _("{actor} added to the onboarding list of {name}: {text}"), audience="internal", icon="plus"
+)
+CHECKLIST_CHANGED = kind(
+    "checklist.changed",
+    _("{actor} changed in the onboarding list of {name}: {text} ({fields})"),
+    audience="internal",
+    icon="pencil",
+)
+CHECKLIST_MOVED = kind(
+    "checklist.moved",
+    _("{actor} moved in the onboarding list of {name}: {text}, from {was} to {now}"),
+    audience="internal",
+    icon="pencil",
+)
+CHECKLIST_REMOVED = kind(
+    "checklist.removed",
+    _("{actor} took out of the onboarding list of {name}: {text}"),
+    audience="internal",
+    icon="minus",
+)
 kind("cycle.running", _("{actor} let {name} begin"), audience="internal", icon="flag")
 kind("cycle.closed", _("{actor} closed {name}"), audience="internal", icon="lock")

@@ -1,7 +1,15 @@
 """Tables of the program layer, gathered for Django."""
 
 from program.models.calls import Application, ApplicationScore, ApplicationVersion, Call
-from program.models.enablement import Attendance, Onboarding, OnboardingStep, Registration, Report, Session
+from program.models.enablement import (
+    Attendance,
+    ChecklistStep,
+    Onboarding,
+    OnboardingStep,
+    Registration,
+    Report,
+    Session,
+)
 from program.models.procedure import (
     AUDIENCES,
     ActionItem,
@@ -25,6 +33,7 @@ __all__ = [
     "ApplicationVersion",
     "Attendance",
     "Call",
+    "ChecklistStep",
     "Decision",
     "Launch",
     "LaunchCluster",

@@ -133,6 +133,8 @@ class OnboardingStep(TenantOwned):
     onboarding = tied("program.Onboarding", related_name="+")
     position = models.PositiveSmallIntegerField()
     text = models.CharField(_("what is to be done"), max_length=200)
+    # Null: laid out before each cycle had a list of its own; what is shipped for this text helps.
+    help = models.TextField(_("help"), max_length=1000, null=True, blank=True)
     state = models.CharField(max_length=14, default="open")
     measure = models.CharField(max_length=8, choices=Measure.choices, blank=True)
     done_on = models.DateField(_("done on"), null=True, blank=True)
@@ -154,6 +156,31 @@ class OnboardingStep(TenantOwned):
             ),
             checked("onboarding_step", states.ONBOARDING_STEP),
         ]
+
+
+class ChecklistStep(OfficeOwned):
+    """One line of a cycle's list, from which the onboarding of its participations is laid out. A cycle without any has the
+    shipped list."""
+
+    cycle = models.ForeignKey(Cycle, models.PROTECT, related_name="+")
+    position = models.PositiveSmallIntegerField()
+    text = models.CharField(_("what is to be done"), max_length=200)
+    help = models.TextField(_("help"), max_length=1000, blank=True)
+    measure = models.CharField(
+        _("measured by"), max_length=8, choices=OnboardingStep.Measure.choices, default="", blank=True
+    )
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        constraints = [
+            # Two steps change places within a transaction.
+            models.UniqueConstraint(
+                fields=["cycle", "position"], name="checklist_step_once", deferrable=models.Deferrable.DEFERRED
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Report(TenantOwned):

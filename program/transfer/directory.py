@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
+from program import checklists
 from program.transfer.dates import Row, Shift
 from program.transfer.one_action import one_action
 from program.transfer.words import DUTIES, ROLES, RULES, WAYS, is_machine
@@ -114,6 +115,9 @@ def _cycles(told: Row, shift: Shift, office: Tenant, by: str) -> dict[str, Cycle
         cycles[row["code"]], new = Cycle.objects.get_or_create(programme=programme, code=row["code"], defaults=values)
         if new:
             timeline.record(entries.RECORD_ADDED, about=office, by=by, source="import", what=row["name"])
+            checklists.write_steps(
+                cycles[row["code"]], office, [checklists.read(one) for one in row.get("checklist", [])]
+            )
     return cycles
 
 

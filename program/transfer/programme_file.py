@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from program import checklists
 from program.transfer import blocks, records, wellformed
 from program.transfer.carried import calls, capacity, duty, money
 from program.transfer.dates import Row, Shift, field, moment
@@ -119,8 +120,22 @@ def _shapes(told: Any) -> Iterator[str]:
     for number, row in enumerate(told["participants"] if isinstance(told.get("participants"), list) else []):
         for name in ("contact_list", "other_participations"):
             yield from _rows(field(row, name) or [], name, f"participants[{number}].{name}")
+    for number, row in enumerate(told["cycles"] if isinstance(told.get("cycles"), list) else []):
+        if (steps := field(row, "checklist")) is not None:
+            yield from checklists.problems(f"cycles[{number}].checklist", steps)
+    yield from _laid_out(told.get("onboarding"))
     for section in checks.SECTIONS:
         yield from _rows(told.get(section, []), section, section)
+
+
+def _laid_out(told: Any) -> Iterator[str]:
+    """The lists of onboarding: the usual one, and those of who has another."""
+    if (usual := field(told, "checklist")) is not None:
+        yield from checklists.laid_out_problems("onboarding.checklist", usual)
+    sessions = field(told, "sessions")
+    for number, row in enumerate(sessions if isinstance(sessions, list) else []):
+        if (mine := field(row, "checklist")) is not None:
+            yield from checklists.laid_out_problems(f"onboarding.sessions[{number}].checklist", mine)
 
 
 def _rows(rows: Any, section: str, where: str) -> Iterator[str]:

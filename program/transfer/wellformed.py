@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from clusters.models import CloudAccount, Cluster, Job, QuotaGrant, QuotaRequest, Reservation
-from program.models import ActionItem, Decision, OnboardingStep, Report, Session
+from program.models import ActionItem, ChecklistStep, Decision, OnboardingStep, Report, Session
 from program.transfer.dates import Row, moment
 from program.transfer.words import RULES
 from support.models import Article, Case, CaseNote
@@ -31,6 +31,7 @@ from tenants.models import (
 COLUMNS: dict[str, tuple[type[models.Model], str]] = {
     **{f"programme.{name}": (Programme, name) for name in ("code", "name", "sponsor", "agency", "timezone", "currency")},
     "cycles.code": (Cycle, "code"), "cycles.name": (Cycle, "name"),
+    **{f"cycles.checklist.{name}": (ChecklistStep, name) for name in ("text", "help", "measure")},
     "people.email": (Person, "email"), "people.display": (Person, "name"), "people.timezone": (Person, "timezone"),
     "people.language": (Person, "language"),
     "participants.slug": (Tenant, "slug"), "participants.name": (Tenant, "name"), "participants.code": (Participation, "code"),
@@ -57,6 +58,11 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
     "reservations.region": (Reservation, "region"), "reservations.az_id": (Reservation, "az_id"),
     "reservations.instance_type": (Reservation, "instance_type"),
     "onboarding.sessions.checklist": (OnboardingStep, "text"), "onboarding.checklist": (OnboardingStep, "text"),
+    **{
+        f"onboarding.{place}.{name}": (OnboardingStep, name)
+        for place in ("checklist", "sessions.checklist")
+        for name in ("text", "help", "measure")
+    },
     "enablement_sessions.id": (Session, "code"), "enablement_sessions.title": (Session, "title"),
     "enablement_sessions.kind": (Session, "kind"), "enablement_sessions.format": (Session, "format"),
     "enablement_sessions.recurrence": (Session, "recurrence"), "enablement_sessions.place": (Session, "place"),

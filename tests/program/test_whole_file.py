@@ -24,6 +24,7 @@ from clusters.actions.capacity import ask as ask_for_capacity
 from clusters.budgets.actions import enter_rate
 from clusters.budgets.actions import set_to as set_budget
 from clusters.models import AlertIntake, CloudAccount, Cluster, Job, Operation
+from program.checklists import add_step
 from program.transfer import clusters, importing, programme_file
 from program.transfer.blocks import BLOCKS
 from program.transfer.dates import moment
@@ -235,6 +236,7 @@ def test_what_people_did_since_comes_back_too_and_no_secret_is_in_it():
         coming = Cycle.objects.create(
             programme=running.cycle.programme, code="C9", name="Next", state="preparing", starts_on=date(2031, 1, 1)
         )
+        add_step(cycle=coming, by=by, text="our own step", help="Ask us.", measure="nccl")
         with acting_for(world.hoshi, staff=True):
             next_one = add_record(
                 block=Participation(tenant=world.hoshi, cycle=coming, code="C9-01", project="x"), by=by
@@ -262,6 +264,8 @@ def test_what_people_did_since_comes_back_too_and_no_secret_is_in_it():
     assert [
         line for line in programme_file.problems(wrong) if line.startswith("budget_rows[0].in_cycle: C8 is no cycle")
     ]
+    [steps] = [row["checklist"] for row in read(once)["cycles"] if row["code"] == "C9"]
+    assert len(steps) == 13 and steps[-1] == {"text": "our own step", "help": "Ask us.", "measure": "nccl"}
     assert any("uploaded" in line for line in read(once)["meta"]["left_out"])
     importing.load(read(once), lambda line: None)
     twice = written(now)

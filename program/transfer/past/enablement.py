@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from program import onboarding as lists
+from program import checklists as lists
 from program import states
 from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
 from program.transfer.dates import Row
@@ -17,7 +17,7 @@ from support.models import Article, ArticleUse, ArticleVersion, Case
 from support.states import ARTICLE_WRITTEN, CASE_OPENED
 from tenants.history import timeline
 from tenants.history.moves import move
-from tenants.wall.acting import acting_for
+from tenants.wall.acting import acting_for, reading_everyone
 
 
 def load_sessions(past: Past) -> int:
@@ -95,7 +95,7 @@ def load_onboarding(past: Past) -> int:
     return count
 
 
-def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
+def _onboarding(past: Past, row: Row, checklist: list[str | Row]) -> None:
     participation, lead = past.who.place(row["participant"], row), past.who.people[row["lead_sa"]]
     apart = row.get("not_applicable", {})
     made = Onboarding.objects.create(
@@ -106,15 +106,17 @@ def _onboarding(past: Past, row: Row, checklist: list[str]) -> None:
         minutes=row["duration_min"],
         completed_on=past.shift.day(row["completed_on"]) if row.get("completed_on") else None,
     )
+    with reading_everyone():  # the office keeps the list of the cycle
+        known = lists.by_text(lists.steps_of(participation.cycle_id))
+    steps = [lists.laid_out(one, known) for one in checklist]
     OnboardingStep.objects.bulk_create(
         OnboardingStep(
             tenant_id=participation.tenant_id,
             onboarding=made,
             position=position,
-            text=text,
-            measure=lists.measure_of(text),
+            **step,
         )
-        for position, text in enumerate(checklist, start=1)
+        for position, step in enumerate(steps, start=1)
     )
     facts = {"done": len(checklist) - len(row["open_items"]), "steps": len(checklist)}
     timeline.record(states.ONBOARDED, about=made, by=lead.actor, at=made.held_at, **imported(**facts))

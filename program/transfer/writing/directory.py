@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+from program import checklists
 from program.transfer.dates import Row
 from program.transfer.words import FILE_ROLES, RULES
 from program.transfer.writing.names import Writing, day, told
@@ -31,6 +32,7 @@ def cycles(writing: Writing) -> list[Row]:
     for cycle in Participation.objects.values_list("cycle", flat=True):
         counted[cycle] = counted.get(cycle, 0) + 1
     selected = _selected_on()
+    steps = checklists.steps_of_each(row.pk for row in writing.cycles)
     return [
         told(
             code=row.code,
@@ -43,6 +45,7 @@ def cycles(writing: Writing) -> list[Row]:
             final_report_due=day(row.final_report_due),
             ends_on=day(row.ends_on),
             participants=counted.get(row.pk, 0),
+            checklist=checklists.written(steps[row.pk]) or None,
             weekly_review=_review_times(writing) if row == writing.running else None,
         )
         for row in writing.cycles

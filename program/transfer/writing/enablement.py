@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from uuid import UUID
 
+from program import checklists as lists
 from program.models import Attendance, Onboarding, OnboardingStep, Report, Session
 from program.transfer.dates import Row
 from program.transfer.words import AUDIENCES
 from program.transfer.writing.cases import case_ids
 from program.transfer.writing.names import Writing, day, number, stamp, told
 from support.models import Article, ArticleUse
+from tenants.models import Participation
 
 
 def onboarding(writing: Writing) -> Row:
@@ -22,15 +24,27 @@ def onboarding(writing: Writing) -> Row:
     found = sorted(
         rows, key=lambda row: (writing.of_tenant[row.tenant_id].code, writing.slugs[row.tenant_id], row.held_at)
     )
-    usual = [step.text for step in steps[found[0].pk]] if found else []
+    steps_of = lists.steps_of_each(cycle.pk for cycle in writing.cycles)
+    of_cycle = {cycle: lists.by_text(listed) for cycle, listed in steps_of.items()}
+    cycles = dict(Participation.objects.values_list("pk", "cycle"))
+    told_of = {row.pk: [_step(step, of_cycle[cycles[row.participation_id]]) for step in steps[row.pk]] for row in found}
+    usual = told_of[found[0].pk] if found else []
     return {
         "checklist": usual,
-        "sessions": [_onboarding(writing, row, steps[row.pk], usual) for row in found],
+        "sessions": [_onboarding(writing, row, steps[row.pk], told_of[row.pk], usual) for row in found],
     }
 
 
-def _onboarding(writing: Writing, row: Onboarding, steps: list[OnboardingStep], usual: list[str]) -> Row:
-    texts = [step.text for step in steps]
+def _step(step: OnboardingStep, known: dict[str, dict[str, str]]) -> str | Row:
+    """Its text; where the list of its cycle says something else of it now, or nothing any more, all of it."""
+    if step.help is None or lists.carried(step) == known.get(step.text):
+        return step.text
+    return {"text": step.text, "help": step.help, "measure": step.measure}
+
+
+def _onboarding(
+    writing: Writing, row: Onboarding, steps: list[OnboardingStep], texts: list[str | Row], usual: list[str | Row]
+) -> Row:
     apart = {step.text: step.why for step in steps if step.state == "not_applicable"}
     return {
         "participant": writing.slugs[row.tenant_id],
