@@ -195,6 +195,7 @@ WRITE = [
     ("budgets/pause/", budgets.pause, "budget-pause"),
     ("budgets/rule/", budgets.rule, "budget-rule"),
     ("capacity-requests/", capacity.tenant_requests, "capacity-requests"),
+    ("capacity-requests/<uuid:pk>/change/", capacity.change, "capacity-request-change"),
     ("capacity-requests/<uuid:pk>/decide/", capacity.decide, "capacity-request-decide"),
     ("capacity-requests/<uuid:pk>/withdraw/", capacity.withdraw, "capacity-request-withdraw"),
     ("accounts/", accounts.tenant_accounts, "accounts"),

@@ -281,8 +281,8 @@ def _participation(request: HttpRequest) -> Participation:
 
 def _record_page(request: HttpRequest, participation: UUID | None) -> str:
     """Where the record of a participation is read; an earlier cycle's says which."""
-    first, *others = participating.current_first().values_list("pk", "code")
-    code = next((code for pk, code in others if pk == participation), "")
+    rows = list(participating.current_first().values_list("pk", "code"))
+    code = next((code for pk, code in rows[1:] if pk == participation), "")
     of = f"?{urlencode({'of': code})}" if code else ""
     return f"{reverse('participant', args=[request.tenant.slug])}{of}#record"
 

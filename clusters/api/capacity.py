@@ -227,6 +227,22 @@ class CapacityDecisionAsked(Asked):
     version = serializers.IntegerField(min_value=1, max_value=10**9, required=False, help_text="Or `If-Match`.")
 
 
+class CapacityChangeAsked(Asked):
+    """What is left out stays as it is."""
+
+    kind = serializers.ChoiceField(choices=CapacityRequest.Kind.values, required=False)
+    instance_type = serializers.CharField(max_length=30, required=False)
+    region = serializers.CharField(max_length=20, required=False)
+    to_region = serializers.CharField(max_length=20, required=False, allow_blank=True)
+    option = serializers.ChoiceField(choices=Option.values, required=False, allow_blank=True)
+    instances = serializers.IntegerField(min_value=1, max_value=acting.MOST_INSTANCES, required=False)
+    least = serializers.IntegerField(min_value=1, max_value=acting.MOST_INSTANCES, required=False, allow_null=True)
+    starts_on = serializers.DateField(required=False)
+    ends_on = serializers.DateField(required=False, allow_null=True)
+    reason = serializers.CharField(max_length=acting.LONGEST, required=False)
+    version = serializers.IntegerField(min_value=1, max_value=10**9, required=False, help_text="Or `If-Match`.")
+
+
 class CapacityWithdrawalAsked(Asked):
     why = serializers.CharField(max_length=300)
     version = serializers.IntegerField(min_value=1, max_value=10**9, required=False, help_text="Or `If-Match`.")
@@ -299,6 +315,17 @@ def tenant_requests(request: Request) -> Response:
 
 def _one(pk: UUID) -> Any:
     return one(CapacityRequest.objects.all(), None, pk)
+
+
+@allow(roles.ASK_CAPACITY)
+@extend_schema(request=CapacityChangeAsked, responses=CapacityRequestShown)
+@endpoint("POST")
+def change(request: Request, pk: UUID) -> Response:
+    """Ask for something else instead, as long as nobody decided. What a rule grants is granted in the answer already."""
+    sent = asked(CapacityChangeAsked, request)
+    version = based_on(request, sent)
+    acting.change(asked=_one(pk), by=request.actor, **sent | {"version": version})
+    return _answer(pk)
 
 
 @allow(roles.APPROVE)

@@ -396,6 +396,11 @@ def test_fewer_and_a_shorter_time_are_granted_and_what_waits_is_changed_by_whoev
     assert "Decided already" in asker.get(f"{page}change/").content.decode()
     other = asked_for(world, made, region="us-east-1", ends_on=ends, instances=1)
     assert "for capacity: the programme decides" in asker.get("/").content.decode()
+    changed = send(world, f"capacity-requests/{other.pk}/change/", {"instances": 2, "version": 1})
+    assert (changed.status_code, changed.json()["instances"], changed.json()["version"]) == (200, 2, 2)
+    assert send(world, f"capacity-requests/{other.pk}/change/", {"instances": 3, "version": 1}).status_code == 409
+    decided = send(world, f"capacity-requests/{row.pk}/change/", {"instances": 3, "version": done.version})
+    assert (decided.status_code, decided.json()["code"]) == (409, "decided")
     assert 'id="later"' not in asker.get("/t/hoshi/budget/").content.decode()
     with acting_for(world.hoshi, staff=True):
         person = world.person("programme_manager")
