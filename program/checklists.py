@@ -340,11 +340,15 @@ def _one(steps: list[ChecklistStep], pk: UUID, version: int | None, told: Mappin
     if found is None:
         raise Refused("step_gone", _("This step is not in the list any more. Look at the list, and add it again."))
     if version is not None and found.version != version:
-        # In the reader's words on both sides, as it was typed.
-        raise stale(
-            found, {name: worded(value) for name, value in told.items()}, shown=lambda value: worded(str(value))
-        )
+        raise stale(found, told, shown=_said)
     return found
+
+
+def _said(value: str) -> str:
+    """In the reader's words, for theirs and for yours: what is shipped was shown and typed so."""
+    return (
+        str(OnboardingStep.Measure(value).label) if value and value in OnboardingStep.Measure.values else worded(value)
+    )
 
 
 def _fill(step: ChecklistStep, values: Mapping[str, str], steps: list[ChecklistStep]) -> None:

@@ -85,8 +85,11 @@ def test_what_a_list_refuses(world: World) -> None:
     cycle, own = world.cycle, checklists.add_step(cycle=world.cycle, by="engine", text="own")
     checklists.change_step(cycle=cycle, step=own.pk, values={"text": "theirs"}, by="engine", version=1)
     with pytest.raises(Stale) as stale:
-        checklists.change_step(cycle=cycle, step=own.pk, values={"text": "mine"}, by="engine", version=1)
-    assert stale.value.facts["changes"] == {"text": ["theirs", "mine"]}
+        checklists.change_step(
+            cycle=cycle, step=own.pk, values={"text": "mine", "measure": "nccl"}, by="engine", version=1
+        )
+    measures = ["", "NCCL or NCCOM test"]
+    assert stale.value.facts["changes"] == {"text": ["theirs", "mine"], "measure": measures}
     for values, code in (
         ({"text": " "}, "no_text"),
         ({"text": "x" * 201}, "too_long"),
