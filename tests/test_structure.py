@@ -29,6 +29,7 @@ OFFICE = {
     "program_call",
     "program_applicationversion",
     "program_applicationscore",
+    "program_checkliststep",
     "support_article",
     "support_articleversion",
 }
