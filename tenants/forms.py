@@ -200,6 +200,14 @@ class BlockForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if "engine_state" in self.fields:
             self._ask_only_for_states_of_the_way()
+        self.fields.pop("source", None)  # people declare; what is measured comes from the nodes
+        if "code" in self.fields:
+            self.fields["code"].help_text = _(
+                "Your own short word for it, by which jobs and evaluations name it: L70B."
+            )
+        if "active_params_b" in self.fields:
+            self.fields["active_params_b"].required = False
+            self.fields["active_params_b"].help_text = _("Empty: all of them, as in a dense model.")
         for name, value in self.initial.items():
             if isinstance(value, Decimal):
                 self.initial[name] = f"{value.normalize():f}"
@@ -211,6 +219,11 @@ class BlockForm(forms.ModelForm):
             del self.fields["engine_state"]
         else:
             self.fields["engine_state"].choices = [("", "–"), *known.choices]  # type: ignore[attr-defined]
+
+    def clean_active_params_b(self) -> Decimal | None:
+        """Left empty it is what all of them are."""
+        typed: Decimal | None = self.cleaned_data["active_params_b"]
+        return self.cleaned_data.get("total_params_b") if typed is None else typed
 
     def columns(self) -> dict[str, Any]:
         """The columns of the line, as typed."""
@@ -244,7 +257,10 @@ def block_form(block: Block) -> type[BlockForm]:
 def _form_field(column: models.Field, **told: Any) -> forms.Field | None:
     if isinstance(column, models.DateField):
         told["widget"] = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
-    return column.formfield(**told)  # type: ignore[no-any-return]
+    field = column.formfield(**told)
+    if column.choices and not column.has_default():
+        field.choices = [("", "–" if column.blank else gettext_lazy("Choose")), *column.choices]  # type: ignore[attr-defined]
+    return field  # type: ignore[no-any-return]
 
 
 class PreferencesForm(forms.Form):

@@ -73,7 +73,7 @@ BLOCKS: dict[str, Block] = {
         _("Add a model"),
         (
             *("code", "name", "family", "layers", "architecture", "initialisation", "total_params_b"),
-            *("active_params_b", "modalities", "context_length", "target_amount", "done_amount", "amount_unit"),
+            *("active_params_b", "modalities", "context_length", "amount_unit", "target_amount", "done_amount"),
             *("precision", "phase", "licence_plan", "evaluation_plan"),
         ),
         ENGINEERS,
