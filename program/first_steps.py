@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from clusters.models import CloudAccount, LedgerRow, QuotaGrant
@@ -101,11 +103,15 @@ def left(role: str) -> list[Steps]:
 
 
 def _seats(slugs: set[str]) -> dict[str, list[Seat]]:
-    """By participant: whoever sits there today, by name."""
-    rows = Membership.objects.filter(holding(), tenant__slug__in=slugs).order_by("person__name", "person__email")
+    """By participant: whoever sits there today, by name, and whoever is invited; one query."""
+    named = Coalesce(NullIf("person__name", Value("")), "person__email", output_field=CharField())
+    here = Membership.objects.filter(holding(), tenant__slug__in=slugs).annotate(who=named, come=Value(True))
+    asked = Invitation.objects.filter(state="open", tenant__slug__in=slugs).annotate(who=F("email"), come=Value(False))
+    columns = ("tenant__slug", "role", "who", "come")
     found: dict[str, list[Seat]] = {}
-    for slug, role, name, email in rows.values_list("tenant__slug", "role", "person__name", "person__email"):
-        found.setdefault(slug, []).append((role, name or email))
+    both = here.order_by().values_list(*columns).union(asked.order_by().values_list(*columns))
+    for slug, role, who, come in sorted(both, key=lambda row: (not row[3], row[2])):
+        found.setdefault(slug, []).append((role, who if come else _("%(who)s, who is invited") % {"who": who}))
     return found
 
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants.models import Delivery, Participation, Person
+from tenants import software
+from tenants.models import Delivery, FrameworkUse, Participation, Person, SoftwareVersion
 from tenants.record_blocks import PARTICIPATION_FIELDS, Block
 from tenants.web.templatetags.show import SEVERITIES
 
@@ -186,6 +187,13 @@ class CorrectionForm(forms.Form):
     )
 
 
+FRAMEWORKS = (
+    "Megatron-LM", "NeMo", "DeepSpeed", "PyTorch FSDP", "Nanotron", "TorchTitan", "NeuronX Distributed", "JAX",
+)  # fmt: skip
+# What most people write there; any other word is as good.
+PROPOSED = {SoftwareVersion: ("component", tuple(software.NAMES.values())), FrameworkUse: ("name", FRAMEWORKS)}
+
+
 class BlockForm(forms.ModelForm):
     """One block of the record. `version` is the one that was being edited."""
 
@@ -208,6 +216,11 @@ class BlockForm(forms.ModelForm):
         if "active_params_b" in self.fields:
             self.fields["active_params_b"].required = False
             self.fields["active_params_b"].help_text = _("Empty: all of them, as in a dense model.")
+        self.proposals: list[tuple[str, tuple[str, ...]]] = []
+        if known := PROPOSED.get(self._meta.model):
+            name, words = known
+            self.fields[name].widget.attrs["list"] = f"known-{name}"
+            self.proposals.append((f"known-{name}", words))
         for name, value in self.initial.items():
             if isinstance(value, Decimal):
                 self.initial[name] = f"{value.normalize():f}"

@@ -204,9 +204,9 @@ def test_the_programme_goes_into_a_file_and_into_an_empty_installation(
     empty = RunningTree(tmp_path / "var", **FAST)
     try:
         empty.wait_until_ready()
-        empty.manage("programme_import", str(file))
+        empty.manage("programme_import", str(file), seconds=240)
         there = Portal(empty, MANAGER)
-        empty.manage("programme_export", str(again))
+        empty.manage("programme_export", str(again), seconds=240)
         assert {row["name"] for row in there.rows("clusters/")} == set(CLUSTERS)
         assert len(there.rows("cases/")) == TOLD["totals"]["cases"]
     finally:
