@@ -38,7 +38,7 @@ def _compose(delivery: Delivery, place: Seat) -> mail.Message | None:
     if row is None or row.state not in ("granted", "declined"):
         return None
     cost = row.effect.get("granted", {}).get("cost")
-    words, route = next_step(row)
+    words, route = next_step(row, place.role)
     context = {
         "row": row,
         "address": mail.address("capacity_request", row.tenant.slug, row.pk),
@@ -49,13 +49,19 @@ def _compose(delivery: Delivery, place: Seat) -> mail.Message | None:
     return mail.Message("clusters/mail/capacity_decided.txt", context)
 
 
-def next_step(row: CapacityRequest) -> tuple[Any, str]:
-    """(what comes next in words, its route) after a grant; empty where nothing does."""
+def next_step(row: CapacityRequest, role: str) -> tuple[Any, str]:
+    """(what comes next in words, its route) after a grant, for a reader of this role; empty where nothing does."""
     if row.state != "granted" or row.kind == CapacityRequest.Kind.FEWER:
         return "", ""
     if not CloudAccount.objects.filter(tenant=row.tenant_id).exists():
-        return _("Connect the cloud account in which the clusters are to live."), "add_account"
-    return _("Ask for a cluster."), "request_cluster"
+        if role in roles.CONNECT:
+            return _("Connect the cloud account in which the clusters are to live."), "add_account"
+        return _(
+            "Have a technical lead or a platform engineer connect the cloud account; invite one if nobody is."
+        ), "people"
+    if role in roles.OPERATE:
+        return _("Ask for a cluster."), "request_cluster"
+    return _("Have a technical lead or a platform engineer ask for a cluster; invite one if nobody is."), "people"
 
 
 DECIDED = mail.kind(

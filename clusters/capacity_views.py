@@ -330,7 +330,9 @@ def _page(request: HttpRequest, row: CapacityRequest, form: Any, refused: Any, s
         "rule": RULES.get(row.rule, ""),
         "form": (form or DecisionForm(initial={"version": row.version}, lines=lines, row=row)) if decides else None,
         "named_lines": capacity_queries.named_lines() if decides and not lines else [],
-        "next": capacity_telling.next_step(row) if gives and request.role in roles.ASK_CAPACITY else ("", ""),
+        "next": capacity_telling.next_step(row, request.role)
+        if gives and request.role in roles.ASK_CAPACITY
+        else ("", ""),
         "own": waits and request.role in roles.APPROVE and not decides,
         "may_withdraw": waits and not decides and request.role in roles.ASK_CAPACITY,
         "refused": refused,

@@ -14,9 +14,9 @@ from django.utils.translation import ngettext
 from clusters import capacity_queries
 from clusters.actions import capacity
 from clusters.models import Cluster, Operation
-from program import life
+from program import life, reports
 from program.calls import calling, selecting
-from program.models import Application, ApplicationScore
+from program.models import Application, ApplicationScore, Report
 from tenants.models import JoinRequest, Participation, Person
 from tenants.programme_day import programme_today
 from tenants.wall import roles
@@ -43,6 +43,8 @@ def to_decide(*, person: Person, role: str) -> list[ToDecide]:
         found += _applications(person, role)
     if role in roles.PUBLISH:
         found += _gates()
+    if kinds := [kind for kind in Report.Kind.values if reports.may("accept", kind, role)]:
+        found += _reports(kinds)
     if role in roles.MANAGE_PEOPLE:
         found += _join_requests()
     return sorted(found, key=lambda one: one.since)
@@ -144,6 +146,16 @@ def _gates() -> list[ToDecide]:
                  reverse("decide_gate", args=[row.tenant.slug, row.pk]),
                  datetime.combine(row.cycle.stage_gate_on, time.min, UTC))
         for row in rows.select_related("tenant", "cycle").order_by("cycle__stage_gate_on", "pk")[:MOST]
+    ]  # fmt: skip
+
+
+def _reports(kinds: list[str]) -> list[ToDecide]:
+    """Reports that were handed in and that nobody has answered."""
+    rows = Report.objects.filter(state="submitted", kind__in=kinds).select_related("tenant")
+    return [
+        ToDecide(f"{row.tenant.name}: {row.get_kind_display()} {row.period}", _("a report waits for an answer"),
+                 reverse("report", args=[row.tenant.slug, row.pk]), row.handed_in_at or row.created_at)
+        for row in rows.order_by("handed_in_at", "pk")[:MOST]
     ]  # fmt: skip
 
 

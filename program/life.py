@@ -4,6 +4,7 @@ from datetime import date
 from typing import Any
 
 from django.db.models import F
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from clusters import states as cluster_states
@@ -18,6 +19,7 @@ from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.models import Participation
 from tenants.participating import Facts
+from tenants.wall import roles
 from tenants.web.problems import Refused
 
 
@@ -52,6 +54,13 @@ def gate_is_due(row: Participation, today: date) -> bool:
     """Whether the stage gate of its cycle has come and nobody has decided it."""
     gate = row.cycle.stage_gate_on
     return row.state in GATED and not row.gate and gate is not None and gate <= today
+
+
+def gate_address(row: Participation, role: str) -> str:
+    """Where the stage gate is decided, for whoever decides it and as long as nobody has."""
+    if role not in roles.PUBLISH or row.state not in GATED or row.gate:
+        return ""
+    return reverse("decide_gate", args=[row.tenant.slug, row.pk])
 
 
 def decide_gate(

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
-from program import reports
+from program import life, reports
 from program.meeting_forms import day_field
 from program.models import Report
 from tenants.files import LARGEST
@@ -238,6 +238,7 @@ def _shown(
             if reports.may(verb, row.kind, request.role)
         ],
         "entries": lines(entries),
+        "gate_at": life.gate_address(row.participation, request.role) if row.kind == Report.Kind.STAGE_GATE else "",
         "refused": refused,
         "family": FAMILIES[row.state][0],
     }

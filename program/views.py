@@ -22,7 +22,7 @@ from clusters import queries as cluster_queries
 from clusters import states as cluster_states
 from clusters.models import Bucket, CloudAccount, FileSystem, Job
 from clusters.parallelism import Place, check
-from program import deciding, first_steps, hand_over, home, queries, record_progress, reports
+from program import deciding, first_steps, hand_over, home, life, queries, record_progress, reports
 from program.models import Minutes, Onboarding, OnboardingStep, Report
 from program.waiting_words import in_words, told
 from support import queries as cases
@@ -225,6 +225,7 @@ def _record(request: HttpRequest, clusters: list[dict[str, Any]]) -> dict[str, A
         ),
         "may_edit": edits,
         "may_edit_participation": request.role in roles.EDIT_QUOTAS,
+        "gate_at": life.gate_address(place, request.role) if place else "",
         "may_connect": request.role in roles.CONNECT,
         "may_edit_quotas": request.role in roles.EDIT_QUOTAS,
         "may_edit_storage": request.role in roles.OPERATE,

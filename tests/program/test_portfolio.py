@@ -5,15 +5,17 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from clusters.actions import capacity
 from clusters.models import Cluster
-from program import deciding
+from program import deciding, life
+from program.models import Report
 from program.queries import portfolio
 from support import actions
 from tenants.actions import assign, note_interaction
 from tenants.history import timeline
-from tenants.models import Participation, Tenant
+from tenants.models import Milestone, Participation, Tenant
 from tenants.programme_day import programme_today
 from tenants.wall.acting import acting_for, reading_everyone
 from tests import examples
@@ -191,4 +193,21 @@ def test_what_the_reader_may_decide_is_in_the_portfolio(world):
     at = [f"/t/hoshi/capacity-requests/{one.pk}/" for one in wishes]
     assert at[0] in found and at[1] not in found and at[0] in page.content.decode()
     assert signed_in(world.person("auditor")).get("/").context["to_decide"] == []
+    place = made["participations"]
+    with acting_for(world.hoshi):
+        told = {"tenant": world.hoshi, "participation": place, "due_on": day}
+        Milestone.objects.create(title="Gate", kind="gate", **told)
+        gate = Report.objects.create(
+            kind="stage_gate_report", period="C2", state="submitted", handed_in_at=timezone.now(), **told
+        )
+    found = [one.address for one in signed_in(manager).get("/").context["to_decide"]]
+    assert f"/t/hoshi/reports/{gate.pk}/" in found
+    decided_at = f"/t/hoshi/participations/{place.pk}/gate/"
+    assert decided_at in signed_in(manager).get(f"/t/hoshi/reports/{gate.pk}/").content.decode()
+    assert decided_at in signed_in(manager).get("/t/hoshi/").content.decode()
+    with acting_for(world.hoshi, staff=True):
+        life.decide_gate(participation=place, outcome="conditions", why="x", by=manager.actor)
+    page = signed_in(manager).get("/t/hoshi/").content.decode()
+    assert decided_at not in page and "passed on conditions" in page
+    assert decided_at not in signed_in(world.person("auditor")).get(f"/t/hoshi/reports/{gate.pk}/").content.decode()
     assert "to_decide" not in signed_in(world.person("business_lead")).get("/").context
