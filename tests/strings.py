@@ -105,7 +105,7 @@ class Data:
         whole = sorted(
             {value.strip() for value in values if LETTER.search(value)} - WORDS | NAMES, key=len, reverse=True
         )
-        self.pattern = re.compile("|".join(rf"(?<!\w){re.escape(value)}(?!\w)" for value in whole))
+        self.pattern = re.compile("|".join(rf"(?<!\w){_capital_or_not(value)}(?!\w)" for value in whole))
         self.all = "\n".join(whole)
 
     def explains(self, text: str) -> bool:
@@ -114,6 +114,12 @@ class Data:
         if len(rest) <= 2 or not LETTER.search(rest):
             return True
         return rest.endswith("…") and rest.removesuffix("…") in self.all
+
+
+def _capital_or_not(value: str) -> str:
+    """A pattern for it as it was written and as a page begins a line with it."""
+    first, rest = value[0], re.escape(value[1:])
+    return (f"[{first.lower()}{first.upper()}]" if first.isascii() and first.isalpha() else re.escape(first)) + rest
 
 
 def stored() -> Iterator[str]:
