@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from django.db.models import Model
 
-from program.models import Call, Session
+from program.models import Call, ChecklistStep, Session
 from support.models import Article
 from tenants.wall import roles
 from tenants.wall.acting import acting_for
@@ -23,7 +23,18 @@ from tests.town import Town, ask, town
 __all__ = ["town"]
 
 GUARDED = [route for route in routes() if hasattr(route.view, "roles")]
-OF_EVERYBODY = ("reviews", "sessions", "enrolments", "articles", "versions", "calls", "apply", "apply-to", "cycles")
+OF_EVERYBODY = (
+    "reviews",
+    "sessions",
+    "enrolments",
+    "articles",
+    "versions",
+    "calls",
+    "apply",
+    "apply-to",
+    "cycles",
+    "checklist",
+)
 LINKS = re.compile(r'(?:href|hx-get|action|src)="([^"]+)"')
 MOST_ADDRESSES = 200
 # One role of a customer asks everything; the others differ from it only in what they are shown at all.
@@ -58,12 +69,14 @@ def internal(town: Town) -> canaries.Planted:
 
 
 def shown_to_all(town: Town) -> set[str]:
-    """The words of the session that is announced, the article that is published and the call that is open."""
+    """The words of the session that is announced, the article that is published, the call that is open and the onboarding
+    list, whose steps each participant reads."""
     with acting_for(town.world.office, staff=True):
         rows = [
             Session.objects.filter(announced_at__isnull=False),
             Article.objects.filter(state="published"),
             Call.objects.exclude(state="draft"),
+            ChecklistStep.objects.all(),
         ]
         return {word for each in rows for row in each.values() for word in canaries.PATTERN.findall(str(row))}
 
