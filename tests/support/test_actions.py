@@ -355,8 +355,8 @@ def test_a_seat_that_comes_and_goes_stands_in_the_history_with_who_did_it(world,
         assert [entry.kind for entry in told] == ["member.assigned", "member.unassigned"]
         assert {entry.actor for entry in told} == {lead.actor}
         assert [line.sentence for line in lines(list(told))] == [
-            "Service Engineer looks after this participant: service",
-            "Service Engineer no longer looks after this participant: service",
+            "Service Engineer looks after this participant: Service engineer",
+            "Service Engineer no longer looks after this participant: Service engineer",
         ]
 
 
