@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from django.db.models import Q
 
@@ -17,7 +16,8 @@ from program.models import LaunchCluster
 from support.models import Case
 from support.states import OPEN
 from tenants.history.models import Entry
-from tenants.models import Cycle, Programme
+from tenants.models import Cycle
+from tenants.programme_day import programme_zone
 
 STATES = [f"cluster.{word}" for word in ("creating", "ready", "updating", "degraded", "failed", "deleting", "deleted")]
 SEATS = [
@@ -105,11 +105,6 @@ def days(now: datetime) -> list[date]:
     }
     found |= {day for day in Cycle.objects.values_list("launch_day", flat=True) if day}
     return sorted(found, reverse=True)
-
-
-def programme_zone() -> ZoneInfo:
-    programme = Programme.objects.first()
-    return ZoneInfo(programme.timezone if programme else "UTC")
 
 
 def board(day: date, now: datetime) -> Board:

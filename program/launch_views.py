@@ -21,6 +21,7 @@ from program import board, launching
 from program.launch_forms import AddForm, LaunchForm, StopForm, VerdictForm, WishForm
 from program.models import Launch, LaunchCluster, LaunchWave
 from tenants.models import Cycle, Participation, Tenant
+from tenants.programme_day import programme_zone
 from tenants.wall import roles
 from tenants.wall.access import allow, at_the_office
 from tenants.wall.acting import acting_for, reading_everyone
@@ -34,7 +35,7 @@ def launch_board(request: HttpRequest) -> HttpResponse:
     """Planned against in service on a day: all that one may see, from history."""
     now = timezone.now()
     found = board.days(now)
-    zone = board.programme_zone()
+    zone = programme_zone()
     day = chosen_day(request.GET.get("day", ""), now.astimezone(zone).date())
     shown = board.board(day, now)
     launches = list(Launch.objects.filter(day=day).order_by("name")) if request.internal else []

@@ -23,6 +23,7 @@ from program.trend import shown_cycle, trend
 from support.api import owner_named
 from support.models import Case
 from tenants.models import Cycle
+from tenants.programme_day import programme_zone
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.wall.acting import acting_for, reading_everyone
@@ -248,7 +249,7 @@ def launch(request: Request) -> Response:
     now = timezone.now()
     sent = request.GET.get("day", "")
     try:
-        day = parse_date(sent) if sent else now.astimezone(board.programme_zone()).date()
+        day = parse_date(sent) if sent else now.astimezone(programme_zone()).date()
     except ValueError:
         day = None
     if day is None or not 1970 < day.year < 9000:

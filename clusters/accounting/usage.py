@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 from clusters.accounting import accelerator_hours
 from clusters.accounting.time_classes import ORDER, Kind
 from clusters.models import AccountingRead, Cluster, JobRun, UsageDay, UsageDispute
-from tenants.models import Programme
 
 # In the order in which pages show them: what it was for, then what stood in the way.
 CLASSES: tuple[Kind, ...] = (
@@ -230,11 +229,6 @@ def seconds_of(run: JobRun, month: date, zone: str) -> int | None:
     first, after = (accelerator_hours.midnight(day, zone) for day in (begin, date.fromordinal(end.toordinal() + 1)))
     whole = accelerator_hours.Run(int(run.started_at.timestamp()), int(run.counted_until.timestamp()), run.accelerators)
     return accelerator_hours.used([whole], first, after).seconds
-
-
-def zone_of_programme() -> str:
-    """In whose midnights a page over several participants counts."""
-    return Programme.objects.order_by("pk").values_list("timezone", flat=True).first() or "UTC"
 
 
 def accounting_of(row: Cluster) -> AccountingRead | None:

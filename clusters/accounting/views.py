@@ -19,6 +19,7 @@ from clusters.accounting.forms import DisputeForm, LendForm, SettleForm
 from clusters.actions import usage as acting
 from clusters.engine.usage import zone_of
 from clusters.models import Cluster, Lending, UsageDay, UsageDispute
+from tenants.programme_day import programme_zone
 from tenants.queries import actor_names, tenants
 from tenants.wall import roles
 from tenants.wall.access import allow
@@ -51,7 +52,7 @@ def month_asked(request: HttpRequest, zone: str) -> tuple[date, dict[str, Any]]:
 @require_safe
 def all_usage(request: HttpRequest) -> HttpResponse:
     """A month of every cluster one may see, by participant."""
-    month, around = month_asked(request, usage.zone_of_programme())
+    month, around = month_asked(request, programme_zone().key)
     everybody = list(tenants().filter(is_office=False).order_by("name"))
     tenant = request.GET.get("tenant", "")
     if tenant not in {one.slug for one in everybody}:
@@ -79,7 +80,7 @@ def _hours(seconds: int | None) -> Any:
 @require_safe
 def export(request: HttpRequest) -> HttpResponse:
     """The same as a table for a spreadsheet: seconds, so that sums stay exact, and hours."""
-    month, around = month_asked(request, usage.zone_of_programme())
+    month, around = month_asked(request, programme_zone().key)
     header = ["month", "zone", "participant", "cluster", "reserved_hours", "used_hours", "measured", "runs", "runs_not_measured",
               "days_not_measured", *(f"{name}_hours" for name in usage.CLASSES), "reserved_seconds", "used_seconds",
               "disputed_since", "disputed_hours_then", "hours_that_hold"]  # fmt: skip

@@ -16,6 +16,7 @@ from clusters.accounting.forms import MOST_HOURS
 from clusters.actions import usage as acting
 from clusters.api.shapes import WhyAsked
 from clusters.models import JobRun, UsageDay, UsageDispute
+from tenants.programme_day import programme_zone
 from tenants.wall import roles
 from tenants.wall.access import allow
 from tenants.web.api import endpoint, versioned
@@ -179,7 +180,7 @@ DISPUTES = Listing(
 def months(request: Request) -> Response:
     """A month of every cluster with its sum, by participant and name. Nothing that was not measured is summed as nought."""
     filters_of(request, {}, ("month",))
-    zone = usage.zone_of_programme()
+    zone = programme_zone().key
     asked_for = request.GET.get("month") or f"{accelerator_hours.today(zone):%Y-%m}"
     rows = usage.months(_month(asked_for))
     return Response(UsageShown({"month": asked_for, "zone": zone, "total": usage.total(rows), "months": rows}).data)

@@ -17,6 +17,7 @@ from support.models import Case
 from tenants.history import timeline
 from tenants.history.models import Entry
 from tenants.history.moves import move
+from tenants.programme_day import programme_zone
 from tenants.wall.acting import acting_for, reading_everyone
 from tenants.web.problems import Refused, Stale
 from tenants.work import due, loop
@@ -29,7 +30,7 @@ NOW = datetime.now(UTC)
 
 
 def today():
-    return NOW.astimezone(board.programme_zone()).date()
+    return NOW.astimezone(programme_zone()).date()
 
 
 @pytest.fixture
