@@ -211,7 +211,31 @@ class RenewForm(forms.Form):
     )
 
 
-class CapacityForm(forms.Form):
+class AskingForm(forms.Form):
+    """What every request for capacity says: why, and that it is wanted beside what is there already."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Why"),
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=gettext_lazy("What it is for, and what becomes of it otherwise. It stays in the history."),
+    )
+    again = forms.BooleanField(
+        label=gettext_lazy("Ask for it in addition to what waits or is granted already"),
+        required=False,
+        widget=forms.HiddenInput,
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.order_fields([name for name in self.fields if name not in AskingForm.base_fields])  # these come last
+
+    def asks_again(self) -> None:
+        """Show the tick that it is wanted in addition; before, it is hidden."""
+        self.fields["again"].widget = forms.CheckboxInput()
+
+
+class CapacityForm(AskingForm):
     """Other capacity of the programme: how much, of what, where, from when to when, and what for."""
 
     kind = forms.ChoiceField(label=gettext_lazy("What is wanted"), choices=CapacityRequest.Kind.choices)
@@ -244,23 +268,7 @@ class CapacityForm(forms.Form):
         widget=forms.DateInput(attrs={"type": "date"}),
         help_text=gettext_lazy("This day included. Empty: until the cycle ends."),
     )
-    reason = forms.CharField(
-        label=gettext_lazy("Why"),
-        max_length=1000,
-        widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=gettext_lazy("What it is for, and what becomes of it otherwise. It stays in the history."),
-    )
-    again = forms.BooleanField(
-        label=gettext_lazy("Ask for it in addition to what waits or is granted already"),
-        required=False,
-        widget=forms.HiddenInput,
-    )
-
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
-
-    def asks_again(self: forms.Form) -> None:
-        """Show the tick that it is wanted in addition; before, it is hidden."""
-        self.fields["again"].widget = forms.CheckboxInput()
 
     def __init__(self, *args: Any, types: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -270,7 +278,7 @@ class CapacityForm(forms.Form):
         self.fields["to_region"].choices = [("", gettext_lazy("the same")), *regions]
 
 
-class LongerForm(forms.Form):
+class LongerForm(AskingForm):
     """What is granted, for longer: only until when, and why; from when is the day after it would have ended."""
 
     ends_on = forms.DateField(
@@ -278,19 +286,6 @@ class LongerForm(forms.Form):
         widget=forms.DateInput(attrs={"type": "date"}),
         help_text=gettext_lazy("The new last day, included."),
     )
-    reason = forms.CharField(
-        label=gettext_lazy("Why"),
-        max_length=1000,
-        widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=gettext_lazy("What it is for, and what becomes of it otherwise. It stays in the history."),
-    )
-    again = forms.BooleanField(
-        label=gettext_lazy("Ask for it in addition to what waits or is granted already"),
-        required=False,
-        widget=forms.HiddenInput,
-    )
-
-    asks_again = CapacityForm.asks_again
 
 
 class SmallForm(forms.Form):
